@@ -20,7 +20,8 @@
 namespace tgi::cuda {
 namespace {
 
-// Left free beside the plan: the spare KV block, graphs, what the libraries take for themselves.
+// Left free beside the plan: the spare KV block, graphs, kUnpackedBytes, what the libraries take
+// for themselves.
 constexpr int64_t kReserveBytes = int64_t{512} << 20;
 // Room for the prompts with penalties and the biases that a step tells the GPU; more wait for it.
 constexpr size_t kListBytes = size_t{1} << 20;
@@ -49,8 +50,8 @@ cudaDeviceProp properties_of(int index) {
 std::string combination_of(const cudaDeviceProp& properties, const std::string& library) {
   int driver = 0;
   (void)cudaDriverGetVersion(&driver);
-  return fmt::format("{}, {} multiprocessors, driver {}, cuBLASLt {}, alignments", properties.name,
-                     properties.multiProcessorCount, driver, library);
+  return fmt::format("{}, {} multiprocessors, driver {}, cuBLASLt {}, alignments, kinds",
+                     properties.name, properties.multiProcessorCount, driver, library);
 }
 
 std::string tuning_path(const DeviceOptions& options, const cudaDeviceProp& properties) {
@@ -184,6 +185,9 @@ std::unique_ptr<Matrix> CudaDevice::make_matrix(std::span<const HostWeight> piec
   std::unique_ptr<CudaMatrix> matrix = loader_->load(pieces, storage);
   matrix->size_bytes += kTableBytes;
   matrix->alive = std::make_shared<int>(0);
+  if (matrix->packed && !options_.deterministic && !unpacked_) {
+    unpacked_ = allocate_device(kUnpackedBytes, "weights as plain numbers");
+  }
   matrices_.push_back({.alive = matrix->alive,
                        .launch = {.x = {},
                                   .w = matrix->memory.data(),
@@ -193,7 +197,7 @@ std::unique_ptr<Matrix> CudaDevice::make_matrix(std::span<const HostWeight> piec
                                   .out = {}},
                        .cols = matrix->cols,
                        .dtype = matrix->dtype,
-                       .is_packed = matrix->packed.has_value()});
+                       .packed = matrix->packed});
   return matrix;
 }
 

@@ -24,6 +24,7 @@
 #include "cuda/expert_tables.h"
 #include "cuda/kernels/experts.h"
 #include "cuda/kernels/low_rank.h"
+#include "cuda/kernels/packed.h"
 #include "cuda/kernels/sample.h"
 #include "cuda/kernels/state.h"
 #include "cuda/matmul_tuner.h"
@@ -36,6 +37,8 @@
 namespace tgi::cuda {
 
 inline constexpr int kProposals = 8;  // of cuBLASLt that are tried for a shape
+// How much of a packed matrix becomes plain numbers at a time, for many rows.
+inline constexpr size_t kUnpackedBytes = size_t{64} << 20;
 
 // Throws kUnsupported for a KV cache that there is no kernel for beside weights of `dtype`.
 void check_cache_dtype(DType dtype, DType kv_cache);
@@ -130,17 +133,18 @@ class CudaDevice final : public Device {
     int32_t num_scores = 0;
   };
 
-  // A matrix, whose shape is to be measured where it is dense.
+  // A matrix, whose shape is to be measured.
   struct KnownMatrix {
     std::weak_ptr<const void> alive;
     MatmulLaunch launch;  // without x and out
     int64_t cols = 0;
     DType dtype = DType::kBF16;
-    bool is_packed = false;
+    std::optional<PackedShape> packed;
   };
 
   void measure_matmuls(int64_t max_rows);
   void measure_matmul(MatmulLaunch launch, std::span<const KnownMatrix* const> alike);
+  void measure_packed(const PackedLaunch& launch, std::span<const KnownMatrix* const> alike);
 
   void start_nobody();
   void start_slot_lists(InFlight& flight, const SlotStart& start);
@@ -163,6 +167,9 @@ class CudaDevice final : public Device {
   LowRankLaunch low_rank_launch(const LowRankArgs& args) const;
   void multiply(const Tensor& x, const CudaMatrix& w, const Tensor* bias, const Tensor& out);
   void multiply_dense(const MatmulLaunch& launch);
+  void multiply_unpacked(const PackedLaunch& launch);
+  float* partials_of(const PackedShape& shape) const;
+  bool is_faster_unpacked(const PackedLaunch& launch) const;
   void embed_packed(const EmbedArgs& args);
   void multiply_otherwise(const MatmulLaunch& launch, const MatmulShape& exact);
   // False: cuBLASLt does not take this algorithm for this shape; nothing was launched.
@@ -175,6 +182,7 @@ class CudaDevice final : public Device {
   Stream stream_;
   Cublas cublas_;
   Buffer cublas_workspace_;
+  Buffer unpacked_;  // part of a packed matrix as plain numbers, or its partial products
   MatmulTuner tuner_;
   // Shapes, with their exact rows, that the algorithm of their bucket was refused for.
   std::map<MatmulShape, MatmulChoice> unlike_bucket_;

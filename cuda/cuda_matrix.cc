@@ -199,7 +199,7 @@ std::unique_ptr<CudaMatrix> MatrixLoader::load(std::span<const HostWeight> piece
   if (matrix->packed) {
     const PackedShape& shape = *matrix->packed;
     const std::vector<PackedRow> rows = packed_rows(pieces);
-    state_->upload(shape.num_panels(), static_cast<size_t>(shape.panel_bytes()), to, pieces[0].name,
+    state_->upload(shape.num_panels, static_cast<size_t>(shape.panel_bytes), to, pieces[0].name,
                    [&](int64_t panel, std::byte* out) {
                      const auto first = static_cast<size_t>(panel * kPanelOutputs);
                      const size_t count = std::min<size_t>(kPanelOutputs, rows.size() - first);

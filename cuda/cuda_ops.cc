@@ -42,13 +42,15 @@ void CudaDevice::multiply(const Tensor& x,
                           const Tensor& out) {
   const float* const bias_data = bias == nullptr ? nullptr : bias->as<const float>();
   if (w.packed) {
-    launch_packed_matmul(stream_.get(), {.shape = *w.packed,
-                                         .w = w.memory.data(),
-                                         .bias = bias_data,
-                                         .x = x,
-                                         .out = out,
-                                         .one_kernel = plan_options_.deterministic});
-    return;
+    const PackedLaunch launch = {.shape = *w.packed,
+                                 .w = w.memory.data(),
+                                 .bias = bias_data,
+                                 .x = x,
+                                 .out = out,
+                                 .one_kernel = plan_options_.deterministic,
+                                 .partials = partials_of(*w.packed)};
+    if (is_faster_unpacked(launch)) return multiply_unpacked(launch);
+    return launch_packed_matmul(stream_.get(), launch);
   }
   multiply_dense({.x = x,
                   .w = w.memory.data(),
@@ -92,6 +94,40 @@ void CudaDevice::multiply_otherwise(const MatmulLaunch& launch, const MatmulShap
   }
   unlike_bucket_[exact] = {};
   launch_matmul_stream(stream_.get(), launch);
+}
+
+float* CudaDevice::partials_of(const PackedShape& shape) const {
+  if (packed_partials_bytes(shape) > static_cast<int64_t>(unpacked_.size_bytes())) return nullptr;
+  return static_cast<float*>(unpacked_.data());
+}
+
+// What was measured; without that, where the kernels for few rows end.
+bool CudaDevice::is_faster_unpacked(const PackedLaunch& launch) const {
+  if (launch.one_kernel || !unpacked_ || !may_unpack(launch)) return false;
+  const MatmulChoice* const choice = tuner_.find(packed_matmul_shape(launch));
+  return choice == nullptr ? launch.x.rows > kMaxPackedStreamRows : choice->algorithm.has_value();
+}
+
+// In parts of so many outputs as there is room for.
+void CudaDevice::multiply_unpacked(const PackedLaunch& launch) {
+  const int32_t outputs = launch.shape.outputs;
+  const int32_t at_once = unpacked_outputs(launch.shape, kUnpackedBytes);
+  for (int32_t first = 0; first < outputs; first += at_once) {
+    const int64_t count = std::min(at_once, outputs - first);
+    const Tensor part = {.data = unpacked_.data(),
+                         .dtype = launch.x.dtype,
+                         .rows = count,
+                         .cols = launch.x.cols,
+                         .stride = launch.x.cols};
+    launch_packed_unpack(
+        stream_.get(), {.shape = launch.shape, .w = launch.w, .first_output = first, .out = part});
+    multiply_dense({.x = launch.x,
+                    .w = part.data,
+                    .w_stride = part.stride,
+                    .outputs = count,
+                    .bias = launch.bias == nullptr ? nullptr : launch.bias + first,
+                    .out = launch.out.columns(first, count)});
+  }
 }
 
 // What is dense of the two is added by the other kernel.

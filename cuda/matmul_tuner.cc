@@ -47,7 +47,25 @@ MatmulShape shape_of(const MatmulLaunch& launch) {
           .cols = launch.x.cols,
           .alignment = alignment_of(launch),
           .dtype = launch.x.dtype,
-          .out_dtype = launch.out.dtype};
+          .out_dtype = launch.out.dtype,
+          .packed = 0};
+}
+
+MatmulShape packed_matmul_shape(const PackedLaunch& launch) {
+  return {.rows = row_bucket(launch.x.rows),
+          .outputs = launch.shape.outputs,
+          .cols = launch.shape.cols,
+          .alignment = kMaxAlignment,
+          .dtype = launch.x.dtype,
+          .out_dtype = launch.out.dtype,
+          .packed = launch.shape.kind()};
+}
+
+int32_t unpacked_outputs(const PackedShape& shape, size_t max_bytes) {
+  const auto fit = static_cast<int64_t>(max_bytes / (static_cast<size_t>(shape.cols) * 2));
+  const int64_t most = std::max<int64_t>(fit / 128 * 128, kPanelOutputs);
+  const int64_t parts = (shape.outputs + most - 1) / most;
+  return static_cast<int32_t>(std::min(most, round_up((shape.outputs + parts - 1) / parts, 128)));
 }
 
 int64_t row_bucket(int64_t rows) {
@@ -95,7 +113,8 @@ void MatmulTuner::load() {
                 .cols = row.integer("cols"),
                 .alignment = row.integer("alignment"),
                 .dtype = *dtype,
-                .out_dtype = *out_dtype}] = choice;
+                .out_dtype = *out_dtype,
+                .packed = static_cast<uint32_t>(row.integer("packed"))}] = choice;
     }
   } catch (const Error& error) {
     log_warn("the measured times of matmuls can't be read, and are measured again",
@@ -153,6 +172,7 @@ void MatmulTuner::save() {
                 {"alignment", shape.alignment},
                 {"dtype", dtype_name(shape.dtype)},
                 {"out_dtype", dtype_name(shape.out_dtype)},
+                {"packed", shape.packed},
                 {"us", choice.microseconds}};
     if (choice.algorithm) row["algorithm"] = hex(*choice.algorithm);
     file << row.dump() << '\n';

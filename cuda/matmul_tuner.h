@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "cuda/cublas.h"
+#include "cuda/kernels/packed.h"
 
 namespace tgi::cuda {
 
@@ -24,10 +25,18 @@ struct MatmulShape {
   int64_t alignment = kMaxAlignment;  // of the addresses: alignment_of
   DType dtype = DType::kBF16;
   DType out_dtype = DType::kBF16;
+  uint32_t packed = 0;  // PackedShape::kind; 0: plain numbers
   auto operator<=>(const MatmulShape&) const = default;
 };
 
 MatmulShape shape_of(const MatmulLaunch& launch);  // with its own rows, no bucket
+// Of a packed matrix, for the bucket of its rows. A choice with an algorithm, whatever it is: as
+// plain numbers.
+MatmulShape packed_matmul_shape(const PackedLaunch& launch);
+
+// How many outputs of a packed matrix become plain numbers at a time: parts as equal as multiples
+// of 128 are, in max_bytes of 16-bit numbers.
+int32_t unpacked_outputs(const PackedShape& shape, size_t max_bytes);
 
 // The bucket that stands for so many rows: 1, 2, 4, 8, 16, 24, 32, then in steps of a quarter of a
 // power of two.

@@ -40,6 +40,7 @@ PackedCodes codes_of(Quantization quantization) {
     case Quantization::kInt4:
       return PackedCodes::kInt4;
     case Quantization::kMxfp4:
+      return PackedCodes::kFp4;
     case Quantization::kIq4:
       return PackedCodes::kTable4;
     case Quantization::kF8E4M3:
@@ -91,9 +92,9 @@ void put_codes(const int8_t* codes,
           bits |= uint64_t{static_cast<uint8_t>(value + offset)} << 8 * code;
           continue;
         }
-        const auto place = shape.codes == PackedCodes::kTable4
-                               ? places[static_cast<uint8_t>(value + 128)]
-                               : static_cast<uint8_t>(value + shape.offset) & 15U;
+        const auto place = shape.codes == PackedCodes::kInt4
+                               ? static_cast<uint8_t>(value + shape.offset) & 15U
+                               : places[static_cast<uint8_t>(value + 128)];
         bits |= uint64_t{place} << 4 * (code % 2 * 4 + code / 2);
       }
       std::memcpy(chunk + lane * 16, &bits, static_cast<size_t>(num_bytes));
@@ -118,12 +119,12 @@ void put_factors(const int8_t* group_numbers,
                  int row,
                  const PackedShape& shape,
                  std::byte* to) {
-  for (int64_t group = 0; group < shape.num_groups(); ++group) {
+  for (int64_t group = 0; group < shape.num_groups; ++group) {
     to[group * kPanelOutputs + row] = static_cast<std::byte>(group_numbers[group]);
   }
-  for (int64_t block = 0; block < shape.num_factors(); ++block) {
+  for (int64_t block = 0; block < shape.num_factors; ++block) {
     put_number(block_numbers[block], PackedScales::kF16, block * kPanelOutputs + row,
-               to + shape.factors_at());
+               to + shape.factors_at);
   }
 }
 
@@ -131,23 +132,23 @@ void put_scales(const PackedRow& from, int row, const PackedShape& shape, std::b
   const GroupedPart& part = from.piece->grouped;
   const int64_t first = from.row * part.num_groups;
   if (shape.scales == PackedScales::kFactors) {
-    const int64_t first_block = from.row * shape.num_factors();
+    const int64_t first_block = from.row * shape.num_factors;
     put_factors(part.factors.group_scales + first, part.factors.block_scales + first_block, row,
-                shape, panel + shape.scales_at());
+                shape, panel + shape.scales_at);
     if (!shape.has_minima) return;
     put_factors(part.factors.group_minima + first, part.factors.block_minima + first_block, row,
-                shape, panel + shape.minima_at());
+                shape, panel + shape.minima_at);
     return;
   }
   for (int64_t group = 0; group < part.num_groups; ++group) {
     const int64_t at = group * kPanelOutputs + row;
     const float scale = part.scales[first + group];
-    put_number(scale, shape.scales, at, panel + shape.scales_at());
+    put_number(scale, shape.scales, at, panel + shape.scales_at);
     if (!shape.has_minima) continue;
     const int zero = part.zeros == nullptr ? 0 : part.zeros[first + group];
     const float minimum =
         part.minima == nullptr ? -scale * static_cast<float>(zero) : part.minima[first + group];
-    put_number(minimum, shape.scales, at, panel + shape.minima_at());
+    put_number(minimum, shape.scales, at, panel + shape.minima_at);
   }
 }
 
@@ -167,8 +168,7 @@ std::optional<PackedShape> packed_shape(const MatrixStorage& storage, int64_t ro
   shape.outputs = static_cast<int32_t>(rows);
   shape.cols = static_cast<int32_t>(cols);
   shape.group_size = storage.group_size;
-  const auto units = static_cast<uint32_t>(std::max(storage.group_size / kUnitCols, 1));
-  shape.group_factor = ((1U << 16) + units - 1) / units;
+  shape.plan();
   if (storage.quantization == Quantization::kMxfp4) set_table(kMxfp4Codes, shape);
   if (storage.quantization == Quantization::kIq4) set_table(kIq4Codes, shape);
   return shape;
@@ -212,7 +212,7 @@ std::vector<PackedRow> packed_rows(std::span<const HostWeight> pieces) {
 }
 
 void pack_panel(std::span<const PackedRow> rows, const PackedShape& shape, std::byte* out) {
-  std::memset(out, 0, static_cast<size_t>(shape.panel_bytes()));
+  std::memset(out, 0, static_cast<size_t>(shape.panel_bytes));
   const Places places = places_of(shape);
   RoundedRow rounded;
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -228,7 +228,7 @@ void pack_panel(std::span<const PackedRow> rows, const PackedShape& shape, std::
     put_codes(rounded.codes.data(), row, shape, places, out);
     for (size_t group = 0; group < rounded.scales.size(); ++group) {
       put_number(rounded.scales[group], shape.scales,
-                 static_cast<int64_t>(group) * kPanelOutputs + row, out + shape.scales_at());
+                 static_cast<int64_t>(group) * kPanelOutputs + row, out + shape.scales_at);
     }
   }
 }

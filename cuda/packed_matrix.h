@@ -29,7 +29,7 @@ void check_packed_piece(const HostWeight& piece, const MatrixStorage& storage);
 // The rows of all pieces, one below the other.
 std::vector<PackedRow> packed_rows(std::span<const HostWeight> pieces);
 
-// Writes a panel of up to kPanelOutputs rows; all shape.panel_bytes() of it.
+// Writes a panel of up to kPanelOutputs rows; all shape.panel_bytes of it.
 void pack_panel(std::span<const PackedRow> rows, const PackedShape& shape, std::byte* out);
 
 }  // namespace tgi::cuda

@@ -11,7 +11,7 @@ set(tgi_cuda_kernels
   kernels/attention_decode.cu kernels/attention_merge.cu kernels/attention_prefill.cu kernels/experts_matmul.cu
   kernels/experts_route.cu kernels/head_matmul.cu kernels/latent_attention.cu kernels/latent_store.cu
   kernels/low_rank.cu kernels/matmul_stream.cu kernels/packed_f8.cu kernels/packed_int4.cu kernels/packed_int8.cu kernels/packed_matmul.cu
-  kernels/packed_table4.cu kernels/random_weights.cu
+  kernels/packed_table4.cu kernels/packed_fp4.cu kernels/random_weights.cu
   kernels/rows.cu kernels/sample.cu kernels/sample_bins.cu kernels/sample_filter.cu kernels/sample_scan.cu
   kernels/sample_verify.cu
   kernels/slot_start.cu kernels/state_conv.cu kernels/state_delta.cu kernels/state_gate.cu kernels/state_scan.cu

@@ -40,6 +40,7 @@ inline constexpr int kFineGroup = 16;   // the one group size that is no multipl
 enum class PackedCodes : uint8_t {
   kInt4,    // value: code - PackedShape::offset
   kTable4,  // value: one of 16 integers of 8 bits
+  kFp4,     // value: twice the e2m1, so that it is an integer
   kInt8,    // value: code - 128
   kF8E4M3,  // value: the 8-bit float
 };
@@ -51,6 +52,10 @@ inline constexpr int kPackedFactorCols = 256;
 
 constexpr int code_bits(PackedCodes codes) {
   return codes == PackedCodes::kInt8 || codes == PackedCodes::kF8E4M3 ? 8 : 4;
+}
+// Whose matrices have neither minima nor scales of factors.
+constexpr bool has_only_scales(PackedCodes codes) {
+  return codes == PackedCodes::kF8E4M3 || codes == PackedCodes::kFp4;
 }
 // Bytes of 8 codes.
 constexpr int unit_bytes(PackedCodes codes) {
@@ -81,41 +86,65 @@ struct PackedShape {
   int32_t group_size = 0;  // kFineGroup or a multiple of kUnitCols
   // ceil(2^16 / units of a group): a unit's group is unit * group_factor >> 16.
   uint32_t group_factor = 0;
-  uint32_t table[4] = {};  // of kTable4: 16 bytes, each a value + 128
+  uint32_t table[4] = {};  // of kTable4 and kFp4: 16 bytes, each a value + 128
 
-  constexpr bool is_fine() const { return group_size == kFineGroup; }
-  constexpr int32_t num_panels() const { return (outputs + kPanelOutputs - 1) / kPanelOutputs; }
-  constexpr int32_t num_groups() const { return (cols + group_size - 1) / group_size; }
-  constexpr int32_t num_chunks() const {
-    const int32_t chunk_cols = units_of_chunk(codes) * kUnitCols;
-    return (cols + chunk_cols - 1) / chunk_cols;
-  }
-  constexpr int32_t num_factors() const {
-    return (cols + kPackedFactorCols - 1) / kPackedFactorCols;
-  }
+  // The following are made by plan(), so that kernels need not.
+  uint8_t scale_shift = 0;  // the bytes of a scale or minimum, as a power of 2
+  uint8_t float_shift = 0;  // from the bits of one that is not f16 to those of a float
+  uint32_t scale_mask = ~0U;
+  // So many units of a chunk, a power of 2, are of one group.
+  int32_t units_together = 1;
+  int32_t groups_of_chunk = 1;  // at most
+  int32_t num_panels = 0;
+  int32_t num_groups = 0;
+  int32_t num_chunks = 0;
+  int32_t num_factors = 0;
   // Where in a panel its scales begin, where from there their factors do, and where its minima do.
-  constexpr int64_t scales_at() const {
-    return int64_t{num_chunks()} * kChunkBytes * kPanelOutputs;
-  }
-  constexpr int64_t factors_at() const {
-    return int64_t{num_groups()} * kPanelOutputs * scale_bytes(scales);
-  }
-  constexpr int64_t minima_at() const {
-    const int64_t factors = scales == PackedScales::kFactors ? num_factors() * 2 : 0;
-    return scales_at() + factors_at() + factors * kPanelOutputs;
-  }
-  constexpr int64_t panel_bytes() const {
-    const int64_t used = minima_at() + (has_minima ? minima_at() - scales_at() : 0);
-    return (used + 127) / 128 * 128;
-  }
-  constexpr int64_t size_bytes() const { return num_panels() * panel_bytes(); }
+  int32_t scales_at = 0;
+  int32_t factors_at = 0;
+  int32_t minima_at = 0;
+  int32_t panel_bytes = 0;
 
+  // What tells one kind of packed matrix from others of its rows and columns; never 0.
+  constexpr uint32_t kind() const {
+    return 1U | static_cast<uint32_t>(codes) << 1 | static_cast<uint32_t>(scales) << 4 |
+           static_cast<uint32_t>(has_minima) << 8 | static_cast<uint32_t>(group_size) << 9;
+  }
+  constexpr bool is_fine() const { return group_size == kFineGroup; }
+  constexpr int64_t size_bytes() const { return int64_t{num_panels} * panel_bytes; }
+
+  constexpr void plan() {
+    const auto parts = [](int32_t whole, int32_t part) { return (whole + part - 1) / part; };
+    const auto units = static_cast<uint32_t>(is_fine() ? 1 : group_size / kUnitCols);
+    group_factor = ((1U << 16) + units - 1) / units;
+    scale_shift = static_cast<uint8_t>(scale_bytes(scales) / 2);
+    scale_mask = scale_shift == 2 ? ~0U : (1U << (8U << scale_shift)) - 1;
+    float_shift = scales == PackedScales::kBF16 ? 16 : scales == PackedScales::kE8M0 ? 23 : 0;
+    while (units_together < units_of_chunk(codes) && units % (2U * units_together) == 0) {
+      units_together *= 2;
+    }
+    const int32_t of_chunk = units_of_chunk(codes) * kUnitCols;
+    groups_of_chunk = parts(of_chunk, group_size) +
+                      (of_chunk % group_size == 0 || group_size % of_chunk == 0 ? 0 : 1);
+    num_panels = parts(outputs, kPanelOutputs);
+    num_groups = parts(cols, group_size);
+    num_chunks = parts(cols, of_chunk);
+    num_factors = scales == PackedScales::kFactors ? parts(cols, kPackedFactorCols) : 0;
+    scales_at = num_chunks * kChunkBytes * kPanelOutputs;
+    factors_at = num_groups * kPanelOutputs * scale_bytes(scales);
+    const int32_t numbers = factors_at + num_factors * 2 * kPanelOutputs;
+    minima_at = scales_at + numbers;
+    panel_bytes = parts(minima_at + (has_minima ? numbers : 0), 128) * 128;
+  }
+
+  // Of a unit, if groups are no smaller.
+  constexpr int32_t coarse_group_of(int32_t unit) const {
+    return static_cast<int32_t>(static_cast<uint32_t>(unit) * group_factor >> 16);
+  }
   // Of 16 columns: the first or second half of a unit.
   constexpr int32_t group_of(int32_t unit, int32_t half) const {
-    const int32_t group =
-        is_fine() ? 2 * unit + half
-                  : static_cast<int32_t>(static_cast<uint32_t>(unit) * group_factor >> 16);
-    return group < num_groups() ? group : num_groups() - 1;  // past the end x is 0
+    const int32_t group = is_fine() ? 2 * unit + half : coarse_group_of(unit);
+    return group < num_groups ? group : num_groups - 1;  // past the end x is 0
   }
 };
 
@@ -132,11 +161,30 @@ struct PackedLaunch {
   Tensor out;                   // of that type or f32
   // The bits of a row of out depend on neither the other rows nor their number.
   bool one_kernel = false;
+  // (optional) packed_partials_bytes of f32: where CUDA blocks that share columns leave what they
+  // have.
+  float* partials = nullptr;
 };
+int64_t packed_partials_bytes(const PackedShape& shape);
+
+inline constexpr int64_t kMaxPackedStreamRows = 64;
 
 // Few rows: integers are multiplied as they are, sums of a group times its scale, in f32. Many: a
 // tile of w is rounded to the type of x.
 void launch_packed_matmul(cudaStream_t stream, const PackedLaunch& launch);
+
+// Rows first_output.. of w as plain numbers, rounded once: out (any, cols), bf16 or f16.
+// first_output: a multiple of kPanelOutputs; cols and out's stride: of 4.
+struct PackedUnpackLaunch {
+  PackedShape shape;
+  const void* w = nullptr;
+  int32_t first_output = 0;
+  Tensor out;
+};
+void launch_packed_unpack(cudaStream_t stream, const PackedUnpackLaunch& launch);
+
+// Whether launch_packed_unpack and a product with plain numbers may take its place.
+bool may_unpack(const PackedLaunch& launch);
 
 // `experts` point to matrices of that shape; else as launch_expert_matmul.
 void launch_packed_experts(cudaStream_t stream,

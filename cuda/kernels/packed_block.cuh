@@ -20,8 +20,8 @@ class PackedWeights {
                                            int32_t first_output)
       : shape_(shape), lane_(static_cast<int>(threadIdx.x % 32)) {
     const auto warp = static_cast<int32_t>(threadIdx.x / 32);
-    const int32_t panel = min(first_output / kPanelOutputs + warp, shape.num_panels() - 1);
-    panel_ = w + panel * shape.panel_bytes();
+    const int32_t panel = min(first_output / kPanelOutputs + warp, shape.num_panels - 1);
+    panel_ = w + panel * shape.panel_bytes;
   }
 
   __device__ __forceinline__ void fetch(int32_t k) {
@@ -83,9 +83,9 @@ class PackedWeights {
       int32_t unit, int part, int half, float& scale, float& minimum) const {
     const int32_t group = shape_.group_of(unit, part);
     const int row = lane_ / 4 + 8 * half;
-    scale = load_scale(panel_ + shape_.scales_at(), shape_, group, row);
+    scale = load_scale(panel_ + shape_.scales_at, shape_, group, row);
     if (!shape_.has_minima) return;
-    minimum = load_minimum(panel_ + shape_.minima_at(), shape_, group, row);
+    minimum = load_minimum(panel_ + shape_.minima_at, shape_, group, row);
   }
 
   const PackedShape& shape_;  // of the kernel's parameters

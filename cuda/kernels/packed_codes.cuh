@@ -63,6 +63,14 @@ __device__ __forceinline__ void unpack_floats(const PackedUnit<kCodes>& unit,
       out[4 * i + 2] = byte_value<kCodes, 2>(unit.words[i]);
       out[4 * i + 3] = byte_value<kCodes, 3>(unit.words[i]);
     }
+  } else if constexpr (kCodes == PackedCodes::kFp4) {
+    // Its bits are the lowest of the exponent and the highest of the mantissa of a float, those
+    // below the normal numbers too; 2^127 is between the biases and twice the value.
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      const uint32_t code = word >> (i % 2 * 16 + i / 2 * 4);
+      out[i] = __uint_as_float((code & 8U) << 28 | (code & 7U) << 22) * 0x1p127F;
+    }
   } else if constexpr (kCodes == PackedCodes::kTable4) {
     const uint32_t even = look_up(shape.table, word);
     const uint32_t odd = look_up(shape.table, word >> 16);
@@ -95,6 +103,34 @@ __device__ __forceinline__ uint32_t subtract_pairs(uint32_t a, uint32_t b, f16 /
   return *reinterpret_cast<const uint32_t*>(&out);
 }
 
+__device__ __forceinline__ uint32_t multiply_pairs(uint32_t a, uint32_t b, bf16 /*type*/) {
+  const __nv_bfloat162 out = __hmul2(*reinterpret_cast<const __nv_bfloat162*>(&a),
+                                     *reinterpret_cast<const __nv_bfloat162*>(&b));
+  return *reinterpret_cast<const uint32_t*>(&out);
+}
+__device__ __forceinline__ uint32_t multiply_pairs(uint32_t a, uint32_t b, f16 /*type*/) {
+  const __half2 out =
+      __hmul2(*reinterpret_cast<const __half2*>(&a), *reinterpret_cast<const __half2*>(&b));
+  return *reinterpret_cast<const uint32_t*>(&out);
+}
+
+// Of both halves of a word, bits kFrom and on at bits kTo and on.
+template <int kFrom, int kTo>
+__device__ __forceinline__ uint32_t moved(uint32_t word) {
+  return kTo >= kFrom ? word << (kTo - kFrom) : word >> (kFrom - kTo);
+}
+
+// Codes i of kFp4 of both halves of a word, as in unpack_floats.
+template <typename T, int kCode>
+__device__ __forceinline__ uint32_t fp4_pair(uint32_t word) {
+  constexpr bool kIsBf16 = std::is_same_v<T, bf16>;
+  constexpr int kTo = kIsBf16 ? 6 : 9;  // the highest but two of the mantissa's and exponent's
+  constexpr uint32_t kBits = 0x00010001U * (7U << kTo);
+  constexpr uint32_t kBetween = kIsBf16 ? 0x7f007f00U : 0x78007800U;  // 2^127, 2^15
+  const uint32_t sign = moved<4 * kCode + 3, 15>(word) & 0x80008000U;
+  return multiply_pairs(and_or(moved<4 * kCode, kTo>(word), kBits, sign), kBetween, T{});
+}
+
 // The values of 8 codes of a unit as 4 pairs of T.
 template <typename T, PackedCodes kCodes>
 __device__ __forceinline__ void unpack_pairs(const PackedUnit<kCodes>& unit,
@@ -106,9 +142,14 @@ __device__ __forceinline__ void unpack_pairs(const PackedUnit<kCodes>& unit,
     const uint32_t above = kAbove | shape.offset * 0x00010001U;
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      const uint32_t pair = (unit.words[0] >> 4 * i & 0x000f000fU) | kAbove;
+      const uint32_t pair = and_or(unit.words[0] >> 4 * i, 0x000f000fU, kAbove);
       out[i] = subtract_pairs(pair, above, T{});
     }
+  } else if constexpr (kCodes == PackedCodes::kFp4) {
+    out[0] = fp4_pair<T, 0>(unit.words[0]);
+    out[1] = fp4_pair<T, 1>(unit.words[0]);
+    out[2] = fp4_pair<T, 2>(unit.words[0]);
+    out[3] = fp4_pair<T, 3>(unit.words[0]);
   } else {
     float values[8];
     unpack_floats(unit, shape, values);
@@ -117,27 +158,66 @@ __device__ __forceinline__ void unpack_pairs(const PackedUnit<kCodes>& unit,
   }
 }
 
-// One of the scales or minima (num_groups, 16) of a panel that begin at `from`.
+// The word that holds a scale or minimum (num_groups, 16) of a panel, of those that begin at
+// `from`: nothing is computed with it, so that nobody waits for it.
+__device__ __forceinline__ uint32_t load_stored(const std::byte* from,
+                                                const PackedShape& shape,
+                                                int32_t group,
+                                                int row) {
+  const int32_t at = (group * kPanelOutputs + row) << shape.scale_shift;
+  return __ldg(reinterpret_cast<const uint32_t*>(from + (at & ~3)));
+}
+
+// Of such a word, what is of the row, from bit 0; in a larger word with something above.
+__device__ __forceinline__ uint32_t stored_bits(uint32_t word, const PackedShape& shape, int row) {
+  return word >> ((row << shape.scale_shift & 3) * 8);
+}
+
+// What belongs to it of kFactors: an f16.
+__device__ __forceinline__ uint32_t load_factor(const std::byte* from,
+                                                const PackedShape& shape,
+                                                int32_t group,
+                                                int row) {
+  const int32_t factor = group * shape.group_size / kPackedFactorCols * kPanelOutputs + row;
+  return __ldg(reinterpret_cast<const uint16_t*>(from + shape.factors_at) + factor);
+}
+
+__device__ __forceinline__ float f16_value(uint32_t bits) {
+  return to_float(__ushort_as_half(static_cast<unsigned short>(bits)));
+}
+
+// Of any but kFactors. `word`: of load_stored.
+__device__ __forceinline__ float stored_value(uint32_t word, const PackedShape& shape, int row) {
+  const uint32_t bits = stored_bits(word, shape, row);
+  const float value = __uint_as_float((bits & shape.scale_mask) << shape.float_shift);
+  return shape.scales == PackedScales::kF16 ? f16_value(bits) : value;
+}
+
+// The same, and of kFactors with its factor.
+__device__ __forceinline__ float stored_value(uint32_t word,
+                                              uint32_t factor,
+                                              const PackedShape& shape,
+                                              int row) {
+  if (shape.scales != PackedScales::kFactors) return stored_value(word, shape, row);
+  const uint32_t bits = stored_bits(word, shape, row);
+  return f16_value(factor) * static_cast<float>(static_cast<signed char>(bits));
+}
+
+__device__ __forceinline__ float stored_minimum(uint32_t word,
+                                                uint32_t factor,
+                                                const PackedShape& shape,
+                                                int row) {
+  const float value = stored_value(word, factor, shape, row);
+  return shape.scales == PackedScales::kFactors ? -value : value;
+}
+
 __device__ __forceinline__ float load_scale(const std::byte* from,
                                             const PackedShape& shape,
                                             int32_t group,
                                             int row) {
-  const int32_t at = group * kPanelOutputs + row;
-  switch (shape.scales) {
-    case PackedScales::kF16:
-      return to_float(reinterpret_cast<const f16*>(from)[at]);
-    case PackedScales::kBF16:
-      return to_float(reinterpret_cast<const bf16*>(from)[at]);
-    case PackedScales::kE8M0:
-      return __uint_as_float(static_cast<uint32_t>(from[at]) << 23);
-    case PackedScales::kFactors: {
-      const int32_t factor = group * shape.group_size / kPackedFactorCols * kPanelOutputs + row;
-      return to_float(reinterpret_cast<const f16*>(from + shape.factors_at())[factor]) *
-             static_cast<float>(static_cast<signed char>(from[at]));
-    }
-    default:
-      return reinterpret_cast<const float*>(from)[at];
-  }
+  const bool has_factor = shape.scales == PackedScales::kFactors;
+  const uint32_t factor = has_factor ? load_factor(from, shape, group, row) : 0;
+  return stored_value(load_stored(from, shape, group, row), factor, shape, row);
 }
 
 __device__ __forceinline__ float load_minimum(const std::byte* from,
@@ -153,7 +233,7 @@ __device__ __forceinline__ float packed_value(const std::byte* w,
                                               const PackedShape& shape,
                                               int32_t row,
                                               int32_t col) {
-  const std::byte* const panel = w + row / kPanelOutputs * shape.panel_bytes();
+  const std::byte* const panel = w + row / kPanelOutputs * shape.panel_bytes;
   const int in_panel = row % kPanelOutputs;
   const int32_t unit = col / kUnitCols;
   const int in_unit = col % kUnitCols;
@@ -172,13 +252,12 @@ __device__ __forceinline__ float packed_value(const std::byte* w,
     const int nibble = code % 2 * 4 + code / 2;
     const auto place = static_cast<int>(from[nibble / 2]) >> nibble % 2 * 4 & 15;
     const int in_table = static_cast<int>(shape.table[place / 4] >> place % 4 * 8 & 255U) - 128;
-    value =
-        static_cast<float>(shape.codes == PackedCodes::kTable4 ? in_table : place - shape.offset);
+    value = static_cast<float>(shape.codes == PackedCodes::kInt4 ? place - shape.offset : in_table);
   }
   const int32_t group = shape.group_of(unit, half);
-  value *= load_scale(panel + shape.scales_at(), shape, group, in_panel);
+  value *= load_scale(panel + shape.scales_at, shape, group, in_panel);
   if (shape.has_minima) {
-    value += load_minimum(panel + shape.minima_at(), shape, group, in_panel);
+    value += load_minimum(panel + shape.minima_at, shape, group, in_panel);
   }
   return value;
 }

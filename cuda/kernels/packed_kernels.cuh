@@ -9,7 +9,9 @@
 #include "cuda/kernels/dispatch.h"
 #include "cuda/kernels/packed_block.cuh"
 #include "cuda/kernels/packed_product.h"
+#include "cuda/kernels/packed_shared.cuh"
 #include "cuda/kernels/packed_stream.cuh"
+#include "cuda/kernels/packed_unpack.cuh"
 #include "cuda/launch.h"
 
 namespace tgi::cuda {
@@ -45,8 +47,12 @@ __device__ __forceinline__ const T* packed_row_of_x(const PackedProduct& product
   return static_cast<const T*>(product.x) + from * product.x_stride;
 }
 
-template <typename T, PackedCodes kCodes, bool kFine, int kTiles>
-__global__ void __launch_bounds__(32 * kStreamWarps, 2)
+// How many CUDA blocks of packed_stream share a multiprocessor.
+template <PackedNumbers kNumbers, int kTiles>
+inline constexpr int kStreamBlocks = kNumbers == PackedNumbers::kScales&& kTiles == 1 ? 4 : 2;
+
+template <typename T, PackedCodes kCodes, bool kFine, PackedNumbers kNumbers, int kTiles>
+__global__ void __launch_bounds__(32 * kStreamWarps, (kStreamBlocks<kNumbers, kTiles>))
     packed_stream(const __grid_constant__ PackedProduct product) {
   const bool is_expert = product.experts != nullptr;
   if (is_expert) {
@@ -56,7 +62,7 @@ __global__ void __launch_bounds__(32 * kStreamWarps, 2)
   }
   const PackedTile tile = packed_tile(product);
   if (tile.num_rows == 0) return;
-  multiply_packed<T, kCodes, kFine, kTiles>(
+  multiply_packed<T, kCodes, kFine, kNumbers, kTiles>(
       product.shape, tile.w, static_cast<int32_t>(blockIdx.x / product.num_tiles), tile.bias,
       tile.num_rows, [&](int32_t row) { return packed_row_of_x<T>(product, tile.first_row + row); },
       [&] {
@@ -103,22 +109,78 @@ inline LaunchShape packed_grid(const PackedProduct& product, int outputs, int th
           .overlaps_previous = true};
 }
 
+inline bool has_more_than_scales(const PackedShape& shape) {
+  return shape.has_minima || shape.scales == PackedScales::kFactors;
+}
+
+template <typename T, PackedCodes kCodes, bool kFine, PackedNumbers kNumbers>
+void launch_stream_of(cudaStream_t stream, const PackedProduct& product) {
+  const LaunchShape shape = packed_grid(product, kPanelOutputs, 32 * kStreamWarps);
+  if (product.tile_rows <= 8) {
+    return launch(stream, shape, packed_stream<T, kCodes, kFine, kNumbers, 1>, product);
+  }
+  if (product.tile_rows <= 32) {
+    return launch(stream, shape, packed_stream<T, kCodes, kFine, kNumbers, 4>, product);
+  }
+  launch(stream, shape, packed_stream<T, kCodes, kFine, kNumbers, 8>, product);
+}
+
 template <PackedCodes kCodes>
 void launch_stream_of(cudaStream_t stream, const PackedProduct& product, DType dtype) {
   with_element(dtype, [&](auto element) {
     using T = decltype(element);
-    const auto with_tiles = [&](auto fine) {
-      const LaunchShape shape = packed_grid(product, kPanelOutputs, 32 * kStreamWarps);
-      if (product.tile_rows <= 8) {
-        return launch(stream, shape, packed_stream<T, kCodes, fine(), 1>, product);
+    const bool has_more = has_more_than_scales(product.shape);
+    const auto with_groups = [&](auto fine) {
+      if constexpr (!has_only_scales(kCodes)) {
+        if (has_more) {
+          return launch_stream_of<T, kCodes, fine(), PackedNumbers::kAny>(stream, product);
+        }
       }
-      if (product.tile_rows <= 32) {
-        return launch(stream, shape, packed_stream<T, kCodes, fine(), 4>, product);
-      }
-      launch(stream, shape, packed_stream<T, kCodes, fine(), 8>, product);
+      TGI_CHECK(!has_more);
+      launch_stream_of<T, kCodes, fine(), PackedNumbers::kScales>(stream, product);
     };
-    if (product.shape.is_fine()) return with_tiles(std::true_type{});
-    with_tiles(std::false_type{});
+    if (product.shape.is_fine()) return with_groups(std::true_type{});
+    with_groups(std::false_type{});
+  });
+}
+
+template <PackedCodes kCodes, PackedNumbers kNumbers, typename T>
+void launch_shared_of(cudaStream_t stream, const PackedProduct& product) {
+  LaunchShape shape = packed_grid(product, kSharedOutputs, 32 * kSharedWarps);
+  shape.grid.y = static_cast<unsigned>(product.num_splits);
+  const auto with_tiles = [&](auto tiles) {
+    shape.shared_bytes = shared_x_bytes<kCodes>(tiles());
+    launch(stream, shape, packed_shared<T, kCodes, kNumbers, tiles()>, product);
+  };
+  if (product.num_rows <= 16) {
+    with_tiles(std::integral_constant<int, 2>{});
+  } else if (product.num_rows <= 32) {
+    with_tiles(std::integral_constant<int, 4>{});
+  } else {
+    with_tiles(std::integral_constant<int, 8>{});
+  }
+  if (product.num_splits == 1) return;
+  constexpr unsigned kThreads = 256;
+  launch(stream,
+         {.grid = dim3((static_cast<unsigned>(product.shape.outputs) + kThreads - 1) / kThreads,
+                       static_cast<unsigned>(product.num_rows)),
+          .block = dim3(kThreads),
+          .shared_bytes = 0,
+          .overlaps_previous = true},
+         add_up_splits<T>, product);
+}
+
+template <PackedCodes kCodes>
+void launch_shared_of(cudaStream_t stream, const PackedProduct& product, DType dtype) {
+  TGI_CHECK(product.num_rows <= 64 && product.num_tiles == 1 && !product.shape.is_fine());
+  with_element(dtype, [&](auto element) {
+    using T = decltype(element);
+    if constexpr (!has_only_scales(kCodes)) {
+      if (has_more_than_scales(product.shape)) {
+        return launch_shared_of<kCodes, PackedNumbers::kAny, T>(stream, product);
+      }
+    }
+    launch_shared_of<kCodes, PackedNumbers::kScales, T>(stream, product);
   });
 }
 
@@ -137,18 +199,45 @@ void launch_block_of(cudaStream_t stream, const PackedProduct& product, DType dt
 }
 
 template <PackedCodes kCodes>
-void prepare_block_of() {
-  allow_shared(packed_block<bf16, kCodes, 64>, block_shared_bytes(64));
-  allow_shared(packed_block<bf16, kCodes, 128>, block_shared_bytes(128));
-  allow_shared(packed_block<f16, kCodes, 64>, block_shared_bytes(64));
-  allow_shared(packed_block<f16, kCodes, 128>, block_shared_bytes(128));
+void launch_unpack_of(cudaStream_t stream, const PackedUnpackLaunch& args) {
+  const PackedShape& shape = args.shape;
+  with_element(args.out.dtype, [&](auto element) {
+    using T = decltype(element);
+    launch(
+        stream,
+        {.grid = dim3(static_cast<unsigned>((args.out.rows + kPanelOutputs - 1) / kPanelOutputs),
+                      static_cast<unsigned>((shape.num_chunks + kUnpackWarps - 1) / kUnpackWarps)),
+         .block = dim3(32 * kUnpackWarps),
+         .shared_bytes = 0,
+         .overlaps_previous = true},
+        packed_unpack<T, kCodes>, shape, static_cast<const std::byte*>(args.w), args.first_output,
+        static_cast<int32_t>(args.out.rows), args.out.as<T>(), args.out.stride);
+  });
+}
+
+template <typename T, PackedCodes kCodes>
+void prepare_kernels_of() {
+  allow_shared(packed_shared<T, kCodes, PackedNumbers::kScales, 8>, shared_x_bytes<kCodes>(8));
+  if constexpr (!has_only_scales(kCodes)) {
+    allow_shared(packed_shared<T, kCodes, PackedNumbers::kAny, 8>, shared_x_bytes<kCodes>(8));
+  }
+  allow_shared(packed_block<T, kCodes, 64>, block_shared_bytes(64));
+  allow_shared(packed_block<T, kCodes, 128>, block_shared_bytes(128));
+}
+
+template <PackedCodes kCodes>
+void prepare_kernels_of() {
+  prepare_kernels_of<bf16, kCodes>();
+  prepare_kernels_of<f16, kCodes>();
 }
 
 template <PackedCodes kCodes>
 PackedKernels kernels_of() {
   return {.stream = launch_stream_of<kCodes>,
+          .shared = launch_shared_of<kCodes>,
           .block = launch_block_of<kCodes>,
-          .prepare = prepare_block_of<kCodes>};
+          .unpack = launch_unpack_of<kCodes>,
+          .prepare = prepare_kernels_of<kCodes>};
 }
 
 }  // namespace tgi::cuda

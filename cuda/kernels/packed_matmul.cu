@@ -13,7 +13,6 @@ namespace tgi::cuda {
 namespace {
 
 constexpr unsigned kThreads = 128;
-constexpr int64_t kMaxPackedStreamRows = 64;
 
 PackedKernels kernels_for(PackedCodes codes) {
   switch (codes) {
@@ -21,6 +20,8 @@ PackedKernels kernels_for(PackedCodes codes) {
       return packed_int4_kernels();
     case PackedCodes::kTable4:
       return packed_table4_kernels();
+    case PackedCodes::kFp4:
+      return packed_fp4_kernels();
     case PackedCodes::kF8E4M3:
       return packed_f8_kernels();
     case PackedCodes::kInt8:
@@ -100,11 +101,23 @@ void launch_plain(cudaStream_t stream, const PackedProduct& product, DType dtype
   });
 }
 
+// So many CUDA blocks that every multiprocessor has some, each of a few chunks at least.
+int32_t num_splits(const PackedShape& shape) {
+  constexpr int32_t kBlocks = 256;
+  constexpr int32_t kLeastChunks = 4;
+  const int32_t of_outputs = (shape.outputs + 127) / 128;
+  return std::max(1, std::min(kBlocks / of_outputs, shape.num_chunks / kLeastChunks));
+}
+
 }  // namespace
 
+int64_t packed_partials_bytes(const PackedShape& shape) {
+  return int64_t{num_splits(shape)} * kMaxPackedStreamRows * shape.outputs * 4;
+}
+
 void prepare_packed_kernels() {
-  for (const PackedCodes codes :
-       {PackedCodes::kInt4, PackedCodes::kTable4, PackedCodes::kInt8, PackedCodes::kF8E4M3}) {
+  for (const PackedCodes codes : {PackedCodes::kInt4, PackedCodes::kTable4, PackedCodes::kFp4,
+                                  PackedCodes::kInt8, PackedCodes::kF8E4M3}) {
     kernels_for(codes).prepare();
   }
 }
@@ -127,14 +140,31 @@ void launch_packed_matmul(cudaStream_t stream, const PackedLaunch& args) {
                            .x_stride = args.x.stride,
                            .out = args.out.data,
                            .out_stride = args.out.stride,
-                           .out_is_f32 = out_is_f32};
+                           .out_is_f32 = out_is_f32,
+                           .partials = args.partials,
+                           .num_splits = 1};
   if (!has_aligned_x(args.x)) return launch_plain(stream, product, args.x.dtype);
   const PackedKernels kernels = kernels_for(args.shape.codes);
   const bool is_streamed = args.one_kernel || out_is_f32 || args.x.rows <= kMaxPackedStreamRows;
+  if (is_streamed && !args.one_kernel && !out_is_f32 && args.x.rows > 8 && !args.shape.is_fine()) {
+    if (args.partials != nullptr) product.num_splits = num_splits(args.shape);
+    product.num_tiles = 1;
+    return kernels.shared(stream, product, args.x.dtype);
+  }
   product.tile_rows = !is_streamed ? 128 : args.x.rows <= 8 ? 8 : args.x.rows <= 32 ? 32 : 64;
   product.num_tiles =
       static_cast<unsigned>((args.x.rows + product.tile_rows - 1) / product.tile_rows);
   (is_streamed ? kernels.stream : kernels.block)(stream, product, args.x.dtype);
+}
+
+bool may_unpack(const PackedLaunch& launch) {
+  return launch.out.dtype == launch.x.dtype && has_aligned_x(launch.x);
+}
+
+void launch_packed_unpack(cudaStream_t stream, const PackedUnpackLaunch& args) {
+  TGI_CHECK(args.first_output % kPanelOutputs == 0 && args.out.cols == args.shape.cols);
+  TGI_CHECK(args.out.cols % 4 == 0 && args.out.stride % 4 == 0);
+  kernels_for(args.shape.codes).unpack(stream, args);
 }
 
 void launch_packed_experts(cudaStream_t stream,
@@ -157,7 +187,9 @@ void launch_packed_experts(cudaStream_t stream,
                                  .x_stride = args.x.stride,
                                  .out = args.out.data,
                                  .out_stride = args.out.stride,
-                                 .out_is_f32 = false};
+                                 .out_is_f32 = false,
+                                 .partials = nullptr,
+                                 .num_splits = 1};
   if (!has_aligned_x(args.x)) return launch_plain(stream, product, args.x.dtype);
   const PackedKernels kernels = kernels_for(shape.codes);
   (routes.has_blocks ? kernels.block : kernels.stream)(stream, product, args.x.dtype);

@@ -24,17 +24,24 @@ struct PackedProduct {
   void* out;
   int64_t out_stride;
   bool out_is_f32;
+  // Of packed_shared: (num_splits, num_rows, outputs) where there are several.
+  float* partials = nullptr;
+  int32_t num_splits = 1;
 };
 
-// Of one kind of codes; dtype: of x. stream: any tile of up to 64 rows; block: of 64 or 128.
+// Of one kind of codes; dtype: of x. stream: any tile of up to 64 rows; shared: up to 64 rows of a
+// linear whose groups are not fine; block: tiles of 64 or 128.
 struct PackedKernels {
   void (*stream)(cudaStream_t stream, const PackedProduct& product, DType dtype);
+  void (*shared)(cudaStream_t stream, const PackedProduct& product, DType dtype);
   void (*block)(cudaStream_t stream, const PackedProduct& product, DType dtype);
+  void (*unpack)(cudaStream_t stream, const PackedUnpackLaunch& launch);
   void (*prepare)();
 };
 
 PackedKernels packed_int4_kernels();
 PackedKernels packed_table4_kernels();
+PackedKernels packed_fp4_kernels();
 PackedKernels packed_int8_kernels();
 PackedKernels packed_f8_kernels();
 

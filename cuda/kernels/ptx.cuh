@@ -2,8 +2,8 @@
 // hardware is plain CUDA C++, so that these functions are all that a host emulation of the kernels
 // has to replace.
 //
-// PTX ISA 8.x: cp.async (9.7.9.25), ldmatrix (9.7.14.5.15), mma (9.7.14.5.14), ex2 (9.7.3.19),
-// griddepcontrol (9.7.13.13).
+// PTX ISA 8.x: lop3 (9.7.8.7), cp.async (9.7.9.25), ldmatrix (9.7.14.5.15), mma (9.7.14.5.14), ex2
+// (9.7.3.19), griddepcontrol (9.7.13.13).
 #pragma once
 
 #include <cuda_runtime.h>
@@ -92,6 +92,13 @@ __device__ __forceinline__ void mma_16x8x16<f16>(float (&d)[4],
       "{%0,%1,%2,%3};\n"
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+// (a & b) | c in one instruction, which the compiler makes two of when b and c are constants.
+__device__ __forceinline__ uint32_t and_or(uint32_t a, uint32_t b, uint32_t c) {
+  uint32_t out;
+  asm("lop3.b32 %0, %1, %2, %3, 0xea;\n" : "=r"(out) : "r"(a), "r"(b), "r"(c));
+  return out;
 }
 
 // 2^x to 2 ulp; 0 where that is below the normal numbers, and for -infinity.

@@ -128,7 +128,7 @@ double worst(const std::vector<float>& a, const std::vector<float>& b) {
 
 }  // namespace
 
-TEST_CASE("adapters on the CUDA device say what they say on the CPU, but for 16 bits") {
+TEST_CASE("adapters on the CUDA device say what they say on the CPU, but for 16 bits", "[gpu]") {
   const std::string base = golden_models("models/llama");
   const std::vector<int32_t> places = {1, 0, 2, 1};
   AdapterWorker cpu(cpu_backend(), base, DType::kF32);
@@ -142,7 +142,7 @@ TEST_CASE("adapters on the CUDA device say what they say on the CPU, but for 16 
   for (const DType dtype : {DType::kBF16, DType::kF16}) {
     INFO(dtype_name(dtype));
     const double allowed = dtype == DType::kBF16 ? 0.2 : 0.03;
-    AdapterWorker gpu(cuda::emulated_backend(), base, dtype);
+    AdapterWorker gpu(cuda::tested_backend(), base, dtype);
     gpu.put(1, "llama");
     gpu.put(2, "llama-lm-head");
     const auto got = gpu.score(places);
@@ -155,14 +155,14 @@ TEST_CASE("adapters on the CUDA device say what they say on the CPU, but for 16 
   }
 }
 
-TEST_CASE("adapters of other families say on the CUDA device what they say on the CPU") {
+TEST_CASE("adapters of other families say on the CUDA device what they say on the CPU", "[gpu]") {
   for (const char* const name : {"gpt2", "falcon", "phi3-rank-1", "llama-rank-256", "lfm2"}) {
     INFO(name);
     const auto files = open_folder(golden_models(std::string("adapters/") + name));
     const Json expected = parse_json(files->require_text("expected.json"), 16);
     const std::string base = golden_models(expected.at("base").get<std::string>());
     AdapterWorker cpu(cpu_backend(), base, DType::kF32);
-    AdapterWorker gpu(cuda::emulated_backend(), base, DType::kF16);
+    AdapterWorker gpu(cuda::tested_backend(), base, DType::kF16);
     for (AdapterWorker* const each : {&cpu, &gpu}) each->put(1, name);
     const auto wanted = cpu.score({1, 0});
     const auto got = gpu.score({1, 0});

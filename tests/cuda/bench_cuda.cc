@@ -101,16 +101,18 @@ double copy_bandwidth() {
 
 struct Bench {
   std::unique_ptr<Device> device;
-  int32_t max_tokens;
   Buffer memory;
-  int32_t num_blocks;
 
-  Bench(Backend& backend, int32_t num_slots, int32_t context, int32_t tokens) : max_tokens(tokens) {
+  explicit Bench(Backend& backend) {
     DeviceOptions options;
     options.cache_dir = cache_dir();
     device = backend.make_device(options);
+  }
+
+  // After the matrices are made: their kernels are chosen here.
+  void allocate(int32_t num_slots, int32_t context, int32_t tokens) {
     const int32_t blocks_per_slot = context / kBlockSize + 1;
-    num_blocks = num_slots * blocks_per_slot;
+    const int32_t num_blocks = num_slots * blocks_per_slot;
     device->allocate_state({.num_layers = 1,
                             .num_kv_heads = kKvHeads,
                             .head_dim = kHeadDim,
@@ -161,7 +163,8 @@ Batch make_batch(int32_t count, int32_t rows, int32_t context, bool first) {
 
 void bench_attention(
     Backend& backend, double bandwidth, int32_t count, int32_t rows, int32_t context) {
-  Bench bench(backend, count, context, count * rows);
+  Bench bench(backend);
+  bench.allocate(count, context, count * rows);
   const Tensor fused = bench.tensor(int64_t{count} * rows, (kHeads + 2 * kKvHeads) * kHeadDim);
   const Buffer out_memory =
       bench.device->allocate(static_cast<size_t>(count) * rows * kHeads * kHeadDim * 2, "bench");
@@ -205,12 +208,13 @@ void bench_matmul(Backend& backend,
                   const std::string& name,
                   const MakeMatrix& make) {
   const int64_t most = *std::ranges::max_element(rows_of_x);
-  Bench bench(backend, 1, 64, static_cast<int32_t>(most));
+  Bench bench(backend);
   std::vector<std::unique_ptr<Matrix>> matrices;
   // More than the L2 cache holds.
   for (int64_t bytes = 0; bytes < kMatricesBytes; bytes += matrices[0]->size_bytes) {
     matrices.push_back(make(*bench.device, static_cast<uint32_t>(matrices.size())));
   }
+  bench.allocate(1, 64, static_cast<int32_t>(most));
   const int64_t outputs = matrices[0]->rows;
   const int64_t cols = matrices[0]->cols;
   const Tensor x = bench.tensor(most, cols);

@@ -39,7 +39,7 @@ class Served {
         model_(load_model_config(*files_)) {
     DeviceOptions device_options;
     device_options.deterministic = setup.deterministic;
-    auto device = cuda::emulated_backend().make_device(device_options);
+    auto device = cuda::tested_backend().make_device(device_options);
     const auto checkpoint = open_checkpoint(*files_);
     const ModelConfig& config = model_.config;
     ModelWeights weights = load_weights(model_, *checkpoint, *device, {.dtype = DType::kBF16});
@@ -136,7 +136,7 @@ std::vector<std::vector<int32_t>> answers(const Setup& setup, bool at_once, bool
 
 // The test below runs the same steps, with guidance and without.
 TEST_CASE("deterministic: the same tokens alone, all at once, and with too few blocks for all",
-          TGI_NOT_UNDER_SANITIZERS) {
+          "[gpu]" TGI_NOT_UNDER_SANITIZERS) {
   const auto alone = answers({.deterministic = true}, false);
   CHECK(answers({.deterministic = true}, true) == alone);
   CHECK(answers({.deterministic = true, .num_blocks = 8}, true) == alone);
@@ -144,7 +144,8 @@ TEST_CASE("deterministic: the same tokens alone, all at once, and with too few b
 
 TEST_CASE(
     "guided answers keep to their masks in captured steps and others, and free ones notice "
-    "nothing") {
+    "nothing",
+    "[gpu]") {
   const auto free = answers({.deterministic = true}, true);
   const auto guided = answers({.deterministic = true}, true, true);
   const auto captured = answers({}, true, true);
@@ -168,7 +169,7 @@ TEST_CASE(
 }
 
 TEST_CASE("captured steps give what steps by themselves give, up to the order of sums",
-          TGI_NOT_UNDER_SANITIZERS) {
+          "[gpu]" TGI_NOT_UNDER_SANITIZERS) {
   const auto by_themselves = answers({.deterministic = true}, true);
   const auto captured = answers({}, true);
   // Another order of sums may tip a close choice, after which an answer goes its own way; most
@@ -193,14 +194,14 @@ static void check_captured(const std::string& folder) {
 
 // Seven requests are padded to eight rows; each chooses other experts at every replay.
 TEST_CASE("captured steps send rows to their experts as steps by themselves do",
-          TGI_NOT_UNDER_SANITIZERS) {
+          "[gpu]" TGI_NOT_UNDER_SANITIZERS) {
   for (const char* model : {"mixtral", "qwen2-moe", "glm4-moe"}) {
     check_captured(golden_models("families") + "/" + model);
   }
 }
 
 TEST_CASE("captured steps multiply with packed weights as steps by themselves do",
-          TGI_NOT_UNDER_SANITIZERS) {
+          "[gpu]" TGI_NOT_UNDER_SANITIZERS) {
   for (const char* model : {"awq", "ct-fp8", "gpt-oss-mxfp4"}) {
     check_captured(golden_models("quantised") + "/" + model);
   }
@@ -209,7 +210,7 @@ TEST_CASE("captured steps multiply with packed weights as steps by themselves do
 // States and positions of a slot come from device memory at every replay; a slot's next sequence
 // begins with nothing. With too few blocks sequences are preempted and computed again.
 TEST_CASE("captured steps carry on each slot's state as steps by themselves do",
-          TGI_NOT_UNDER_SANITIZERS) {
+          "[gpu]" TGI_NOT_UNDER_SANITIZERS) {
   for (const char* model :
        {"mamba-f32", "mamba2", "lfm2", "qwen3-next", "falcon-h1", "jamba", "bloom-six-heads"}) {
     INFO(model);

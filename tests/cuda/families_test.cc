@@ -124,7 +124,7 @@ void check_folder(const std::filesystem::path& folder, std::span<const DType> dt
                DType::kF32);
   for (const DType dtype : dtypes) {
     INFO(folder.filename().string() << " in " << dtype_name(dtype));
-    const std::vector<float> got = score_on(make_device(cuda::emulated_backend(), dtype), dtype);
+    const std::vector<float> got = score_on(make_device(cuda::tested_backend(), dtype), dtype);
     REQUIRE(got.size() == wanted.size());
     // Roundings of activations around 1, layer by layer: measured up to 0.13 (of weights that were
     // f16) and 0.023. Where two experts are nearly as good, those of bf16 may choose the other:
@@ -152,7 +152,7 @@ void check_refusal(const std::filesystem::path& folder) {
   const LoadedConfig model = load_model_config(*files);
   const auto checkpoint = open_checkpoint(*files);
   INFO(folder.filename().string());
-  CHECK_THROWS_WITH(load_worker(make_device(cuda::emulated_backend(), DType::kBF16), model,
+  CHECK_THROWS_WITH(load_worker(make_device(cuda::tested_backend(), DType::kBF16), model,
                                 *checkpoint, DType::kBF16),
                     Catch::Contains("use --backend cpu"));
 }
@@ -161,7 +161,8 @@ void check_refusal(const std::filesystem::path& folder) {
 
 TEST_CASE(
     "tiny checkpoints of every trait and family on the CUDA device say what they say on the CPU, "
-    "but for 16 bits") {
+    "but for 16 bits",
+    "[gpu]") {
   constexpr DType kBoth[] = {DType::kBF16, DType::kF16};
   const auto traits = model_folders("models");
   for (const std::filesystem::path& folder : traits) check_folder(folder, kBoth);
@@ -182,7 +183,8 @@ TEST_CASE(
 
 TEST_CASE(
     "tiny quantised checkpoints on the CUDA device say what their exact values say, but for 16 "
-    "bits") {
+    "bits",
+    "[gpu]") {
   constexpr DType kBF16Only[] = {DType::kBF16};
   const auto folders = model_folders("quantised");
   for (const std::filesystem::path& folder : folders) check_folder(folder, kBF16Only);
@@ -191,7 +193,8 @@ TEST_CASE(
 }
 
 // transformers does not have it; heads that are no power of two have slopes of two kinds.
-TEST_CASE("random weights of Baichuan 13B's kind say on the CUDA device what they say on the CPU") {
+TEST_CASE("random weights of Baichuan 13B's kind say on the CUDA device what they say on the CPU",
+          "[gpu]") {
   const LoadedConfig model = load_config({{"architectures", {"BaichuanForCausalLM"}},
                                           {"model_max_length", 256},
                                           {"vocab_size", 61},
@@ -209,7 +212,7 @@ TEST_CASE("random weights of Baichuan 13B's kind say on the CUDA device what the
       score(*load_worker(make_device(cpu_backend(), DType::kF32), model, *checkpoint, DType::kF32),
             ids, kPrompt);
   const std::vector<float> got =
-      score(*load_worker(make_device(cuda::emulated_backend(), DType::kBF16), model, *checkpoint,
+      score(*load_worker(make_device(cuda::tested_backend(), DType::kBF16), model, *checkpoint,
                          DType::kBF16),
             ids, kPrompt);
   REQUIRE(got.size() == ids.size() - 1);

@@ -1,5 +1,5 @@
-// Packed integers on the emulated GPU where tests/conformance does not go: rows of whole vectors
-// through the kernels for few and for many rows, a row's bits, embeddings, memory.
+// Packed integers where tests/conformance does not go: rows of whole vectors through the kernels
+// for few and for many rows, a row's bits, embeddings, memory.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -18,7 +18,7 @@ namespace tgi::cuda {
 namespace {
 
 constexpr int64_t kOutputs = 150;  // the last panel, and the last block of 128, are not full
-constexpr int64_t kCols = 328;     // ends within a unit, and within a chunk
+constexpr int64_t kCols = 1096;    // ends within a unit and a chunk; enough to be shared by blocks
 
 MatrixStorage storage_as(Quantization kind, int32_t group_size, bool zero_points = false) {
   MatrixStorage out(kind, group_size);
@@ -75,7 +75,7 @@ std::unique_ptr<Device> device_with(DType dtype, bool deterministic = false) {
   DeviceOptions options;
   options.dtype = dtype;
   options.deterministic = deterministic;
-  auto device = emulated_backend().make_device(options);
+  auto device = tested_backend().make_device(options);
   allocate_small_state(*device);
   return device;
 }
@@ -129,8 +129,8 @@ double worst_product(const GroupedWeight& stored,
 
 }  // namespace
 
-TEST_CASE(
-    "packed integers: few rows are multiplied with them as they are, many with them rounded") {
+TEST_CASE("packed integers: few rows are multiplied with them as they are, many with them rounded",
+          "[gpu]") {
   for (const DType dtype : {DType::kBF16, DType::kF16}) {
     if (kUnderSanitizers && dtype == DType::kF16) continue;
     const auto device = device_with(dtype);
@@ -139,7 +139,7 @@ TEST_CASE(
       const GroupedWeight stored(random, kOutputs, kCols, storage, false);
       const auto w = device->make_matrix(std::span(&stored.weight, 1), storage);
       const Floats bias = random.values(kOutputs);
-      for (const int64_t rows : {3, 20, 70}) {
+      for (const int64_t rows : {3, 12, 20, 50, 70}) {
         INFO(dtype_name(dtype) << ": " << rows << " rows, " << text_of(storage));
         const Floats x = random.values(rows * kCols);
         const Floats got = multiply(*device, *w, x, bias);
@@ -149,7 +149,8 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a row's bits with packed integers do not depend on the others when deterministic") {
+TEST_CASE("a row's bits with packed integers do not depend on the others when deterministic",
+          "[gpu]") {
   const auto device = device_with(DType::kBF16, true);
   for (const MatrixStorage& storage : packed_storages()) {
     INFO(text_of(storage));
@@ -168,7 +169,7 @@ TEST_CASE("a row's bits with packed integers do not depend on the others when de
   }
 }
 
-TEST_CASE("an embedding of packed integers gives their values, rounded once") {
+TEST_CASE("an embedding of packed integers gives their values, rounded once", "[gpu]") {
   const auto device = device_with(DType::kBF16);
   const auto check = [&](const MatrixStorage& storage) {
     INFO(text_of(storage));

@@ -59,6 +59,10 @@ inline void mma_16x8x16<__half>(float (&d)[4], const uint32_t (&a)[4], const uin
   cuda_emulation::multiply_f16(d, a, b);
 }
 
+inline uint32_t and_or(uint32_t a, uint32_t b, uint32_t c) {
+  return (a & b) | c;
+}
+
 inline float fast_exp2(float x) {
   return x < -126.0f ? 0.0f : std::exp2(x);
 }
