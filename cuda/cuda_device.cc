@@ -319,11 +319,14 @@ void CudaDevice::allocate_state(const KvLayout& kv, const SlotLayout& slots) {
   sample_workspace_ = part(StatePart::kSampleWorkspace);
   masks_ = static_cast<uint32_t*>(part(StatePart::kMasks));
   sampled_ = static_cast<SampledRow*>(part(StatePart::kSampled));
+  slot_adapters_.clear();
+  has_seen_adapters_ = false;
   if (slots.max_adapters > 0) {
     slots_.adapters = static_cast<int32_t*>(part(StatePart::kSlotAdapters));
     adapter_places_ = static_cast<LowRankAdapter*>(part(StatePart::kAdapterPlaces));
     shrunk_rows_ = static_cast<float*>(part(StatePart::kShrunkRows));
     place_changes_ = PinnedStaging(kPlaceChangeBytes);
+    slot_adapters_.assign(static_cast<size_t>(slots.num_slots), 0);
   }
   expert_memory_ = {.scores = static_cast<float*>(part(StatePart::kExpertScores)),
                     .experts = static_cast<int32_t*>(part(StatePart::kChosenExperts)),

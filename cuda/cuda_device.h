@@ -126,7 +126,7 @@ class CudaDevice final : public Device {
     Event done;
     Ticket ticket = 0;
     Forward* forward = nullptr;
-    int32_t bucket = 0;  // of the captured step; 0: it is launched as it is
+    StepKind kind;  // of the captured step; no bucket: it is launched as it is
     int32_t num_masks = 0;
     bool is_sampled = false;
     int32_t num_sampled = 0;
@@ -148,7 +148,7 @@ class CudaDevice final : public Device {
 
   void start_nobody();
   void start_slot_lists(InFlight& flight, const SlotStart& start);
-  void capture_step(InFlight& flight, int32_t bucket, Forward& forward);
+  void capture_step(InFlight& flight, StepKind kind, Forward& forward);
   void wait_for(const Event& done);
   void synchronize();
   void launch_forward(const StepShape& shape, Forward& forward);
@@ -158,6 +158,7 @@ class CudaDevice final : public Device {
   }
   int32_t max_graph_rows() const;
   int32_t bucket_of(const Batch& batch, const Forward& forward) const;
+  bool has_adapters(const Batch& batch);
   StoreKvLaunch store_launch(KvPlace place, int32_t rope) const;
   // What ops of layers with a state see of it; layer: among those.
   StateStep conv_step(int32_t layer) const;
@@ -212,6 +213,8 @@ class CudaDevice final : public Device {
   SampledRow* sampled_ = nullptr;
   LowRankAdapter* adapter_places_ = nullptr;  // (max_adapters + 1); null: there are none
   float* shrunk_rows_ = nullptr;
+  std::vector<int32_t> slot_adapters_;  // (num_slots) as the GPU has them; empty: there are none
+  bool has_seen_adapters_ = false;      // since allocate_state
   PinnedStaging place_changes_;
   ExpertMemory expert_memory_;
   ExpertRoutes routes_;  // of the last call of route
@@ -224,8 +227,9 @@ class CudaDevice final : public Device {
   StepGraphs graphs_;
   StepShape shape_;  // of the step being launched
   bool is_padded_ = false;
-  bool serves_ = false;  // a model's steps have begun
-  const Batch nobody_;   // of no sequence
+  bool has_adapters_ = false;  // the step being launched
+  bool serves_ = false;        // a model's steps have begun
+  const Batch nobody_;         // of no sequence
   Event ready_;
   StepClock clock_;
   std::atomic<bool> is_lost_{false};

@@ -197,6 +197,7 @@ void CudaDevice::set_adapter(int32_t index, const Adapter* adapter) {
   TGI_CHECK(index >= 1 && index <= slot_layout_->max_adapters);
   const LowRankAdapter entry =
       adapter == nullptr ? LowRankAdapter{} : static_cast<const CudaAdapter*>(adapter)->entry();
+  has_seen_adapters_ = has_seen_adapters_ || adapter != nullptr;
   place_changes_.copy(stream_.get(), adapter_places_ + index, &entry, sizeof entry);
 }
 
@@ -212,6 +213,7 @@ LowRankLaunch CudaDevice::low_rank_launch(const LowRankArgs& args) const {
 }
 
 void CudaDevice::add_low_rank(const LowRankArgs& args) {
+  if (!has_adapters_) return;
   launch_low_rank(stream_.get(), low_rank_launch(args));
 }
 
@@ -372,7 +374,7 @@ void CudaDevice::sample(const SampleArgs& args) {
     const Tensor logits = {
         .data = logits_, .dtype = DType::kF32, .rows = count, .cols = head.rows, .stride = stride};
     multiply(hidden, head, nullptr, logits);
-    if (args.site >= 0) {
+    if (args.site >= 0 && has_adapters_) {
       LowRankLaunch launch = low_rank_launch({.site = args.site, .x = hidden, .out = logits});
       launch.logit_rows = step_.logit_rows + begin;
       launch_low_rank(stream_.get(), launch);

@@ -40,15 +40,30 @@ int32_t CudaDevice::bucket_of(const Batch& batch, const Forward& forward) const 
   return graph_bucket(batch.num_tokens(), max_graph_rows());
 }
 
+// Of any of its sequences; remembers what slots start with.
+bool CudaDevice::has_adapters(const Batch& batch) {
+  if (slot_adapters_.empty()) return false;
+  for (const SlotStart& start : batch.slot_starts) {
+    slot_adapters_[static_cast<size_t>(start.slot)] = start.adapter;
+  }
+  return std::ranges::any_of(
+      batch.slots, [&](int32_t slot) { return slot_adapters_[static_cast<size_t>(slot)] != 0; });
+}
+
 bool CudaDevice::prepare_step(Forward& forward) {
   if (!captures(forward)) return false;
   use_device(index_);
-  const int32_t bucket = graphs_.largest_missing(&forward, max_graph_rows());
-  if (bucket == 0) return false;
+  StepKind kind = {.bucket = graphs_.largest_missing(&forward, max_graph_rows(), false),
+                   .has_adapters = false};
+  if (kind.bucket == 0 && has_seen_adapters_) {
+    kind = {.bucket = graphs_.largest_missing(&forward, max_graph_rows(), true),
+            .has_adapters = true};
+  }
+  if (kind.bucket == 0) return false;
   InFlight& flight = in_flight_[next_ticket_ % in_flight_.size()];
   if (flight.ticket != 0) wait_for(flight.done);
   clock_.begin();
-  capture_step(flight, bucket, forward);
+  capture_step(flight, kind, forward);
   clock_.end();
   return true;
 }
@@ -56,19 +71,21 @@ bool CudaDevice::prepare_step(Forward& forward) {
 // A step of nobody's rows is run first: a kernel that is launched for the first time is loaded, a
 // library takes memory, ranks connect, and a capture allows none of that. REQUIRES: the flight's
 // pinned memory is free; it is when this returns.
-void CudaDevice::capture_step(InFlight& flight, int32_t bucket, Forward& forward) {
-  const StepShape shape = {.num_tokens = bucket, .num_logit_rows = bucket, .num_sequences = bucket};
+void CudaDevice::capture_step(InFlight& flight, StepKind kind, Forward& forward) {
+  const StepShape shape = {
+      .num_tokens = kind.bucket, .num_logit_rows = kind.bucket, .num_sequences = kind.bucket};
   const size_t size_bytes =
       fill_step(nobody_, shape, plan_options_, capacity_, plan_, flight.arrays);
   check(cudaMemcpyAsync(step_.tokens, flight.staging.data(), size_bytes, cudaMemcpyHostToDevice,
                         stream_.get()),
         "sending a step");
   is_padded_ = true;
+  has_adapters_ = kind.has_adapters;
   launch_forward(shape, forward);
   launch_sampling(forward);
   synchronize();
   graphs_.capture(
-      stream_.get(), &forward, bucket, [&] { launch_forward(shape, forward); },
+      stream_.get(), &forward, kind, [&] { launch_forward(shape, forward); },
       [&] { launch_sampling(forward); });
 }
 
@@ -136,7 +153,8 @@ Ticket CudaDevice::submit(const Batch& batch, Forward& forward) {
 
   serves_ = serves_ || forward.is_replayable();
   const int32_t bucket = bucket_of(batch, forward);
-  if (bucket != 0 && !graphs_.has(&forward, bucket)) capture_step(flight, bucket, forward);
+  const StepKind kind = {.bucket = bucket, .has_adapters = has_adapters(batch)};
+  if (bucket != 0 && !graphs_.has(&forward, kind)) capture_step(flight, kind, forward);
   const StepShape shape =
       bucket != 0
           ? StepShape{.num_tokens = bucket, .num_logit_rows = bucket, .num_sequences = bucket}
@@ -155,9 +173,10 @@ Ticket CudaDevice::submit(const Batch& batch, Forward& forward) {
                        static_cast<int32_t>(batch.block_appends.size()));
 
   is_padded_ = bucket != 0;
-  flight.bucket = bucket;
+  has_adapters_ = kind.has_adapters;
+  flight.kind = kind;
   if (is_padded_) {
-    graphs_.run(stream_.get(), bucket, StepPart::kForward);
+    graphs_.run(stream_.get(), kind, StepPart::kForward);
   } else {
     launch_forward(shape, forward);
   }
@@ -178,8 +197,8 @@ void CudaDevice::sample(Ticket ticket, const TokenMasks& masks) {
                           stream_.get()),
           "sending which tokens a step may draw");
   }
-  if (flight.bucket != 0) {
-    graphs_.run(stream_.get(), flight.bucket, StepPart::kSampling);
+  if (flight.kind.bucket != 0) {
+    graphs_.run(stream_.get(), flight.kind, StepPart::kSampling);
   } else {
     launch_sampling(*flight.forward);
   }

@@ -44,7 +44,7 @@ StepGraphs::~StepGraphs() {
 }
 
 void StepGraphs::clear() {
-  for (const auto& [bucket, graphs] : graphs_) {
+  for (const auto& [kind, graphs] : graphs_) {
     (void)cudaGraphExecDestroy(graphs.forward);
     (void)cudaGraphExecDestroy(graphs.sampling);
   }
@@ -53,7 +53,7 @@ void StepGraphs::clear() {
 
 void StepGraphs::capture(cudaStream_t stream,
                          const void* owner,
-                         int32_t bucket,
+                         StepKind kind,
                          const std::function<void()>& launch_forward,
                          const std::function<void()>& launch_sampling) {
   if (owner != owner_) {
@@ -61,7 +61,7 @@ void StepGraphs::capture(cudaStream_t stream,
     clear();
     owner_ = owner;
   }
-  if (graphs_.contains(bucket)) return;
+  if (graphs_.contains(kind)) return;
   Graphs graphs{.forward = captured(stream, launch_forward), .sampling = nullptr};
   try {
     graphs.sampling = captured(stream, launch_sampling);
@@ -69,27 +69,29 @@ void StepGraphs::capture(cudaStream_t stream,
     (void)cudaGraphExecDestroy(graphs.forward);
     throw;
   }
-  graphs_.emplace(bucket, graphs);
+  graphs_.emplace(kind, graphs);
 }
 
-void StepGraphs::run(cudaStream_t stream, int32_t bucket, StepPart part) {
-  const Graphs& graphs = graphs_.at(bucket);
+void StepGraphs::run(cudaStream_t stream, StepKind kind, StepPart part) {
+  const Graphs& graphs = graphs_.at(kind);
   check(cudaGraphLaunch(part == StepPart::kForward ? graphs.forward : graphs.sampling, stream),
         "replaying a captured step");
 }
 
-int32_t StepGraphs::largest_missing(const void* owner, int32_t max_rows) const {
+int32_t StepGraphs::largest_missing(const void* owner, int32_t max_rows, bool has_adapters) const {
   // A bucket is the one of its own number of rows.
   for (int32_t rows = max_rows; rows > 0; --rows) {
     if (graph_bucket(rows, max_rows) != rows) continue;
-    if (owner != owner_ || !graphs_.contains(rows)) return rows;
+    if (!has(owner, {.bucket = rows, .has_adapters = has_adapters})) return rows;
   }
   return 0;
 }
 
 std::vector<int32_t> StepGraphs::buckets() const {
   std::vector<int32_t> out;
-  for (const auto& [bucket, graphs] : graphs_) out.push_back(bucket);
+  for (const auto& [kind, graphs] : graphs_) {
+    if (!kind.has_adapters) out.push_back(kind.bucket);
+  }
   return out;
 }
 

@@ -14,8 +14,9 @@ namespace {
 
 constexpr int kThreads = 128;
 constexpr unsigned kWarps = kThreads / 32;
-constexpr unsigned kShrinkBlocks = 4;  // of a row
+constexpr unsigned kShrinkBlocks = 16;  // of a row
 constexpr unsigned kMaxGridRows = 65535;
+constexpr int kLaneColumns = 8;  // 16 bytes, one after the other
 
 // Null where the row's sequence has no adapter, or it has nothing at the site.
 __device__ __forceinline__ const LowRankSite* site_of(const LowRankLaunch& args, int64_t row) {
@@ -26,24 +27,66 @@ __device__ __forceinline__ const LowRankSite* site_of(const LowRankLaunch& args,
   return site->a == nullptr ? nullptr : site;
 }
 
+__device__ __forceinline__ bool is_vector(const void* from, int64_t stride) {
+  return reinterpret_cast<uintptr_t>(from) % 16 == 0 && stride % kLaneColumns == 0;
+}
+
+// The product of kLaneColumns neighbours, the same bits whichever way they are read.
+template <typename T>
+__device__ __forceinline__ float add_products(const T* a, const T* b, bool are_vectors, float sum) {
+  Vector<T, kLaneColumns> x;
+  Vector<T, kLaneColumns> y;
+  if (are_vectors) {
+    x = load<T, kLaneColumns>(a);
+    y = load<T, kLaneColumns>(b);
+  } else {
+#pragma unroll
+    for (int i = 0; i < kLaneColumns; ++i) {
+      x.at[i] = a[i];
+      y.at[i] = b[i];
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < kLaneColumns; ++i) sum += to_float(x.at[i]) * to_float(y.at[i]);
+  return sum;
+}
+
 // A warp makes one number of the short row after the other.
 template <typename T>
 __global__ void __launch_bounds__(kThreads) shrink(const __grid_constant__ LowRankLaunch args) {
   wait_for_previous_kernel();
   launch_next_kernel();
   const unsigned warp = blockIdx.x * kWarps + threadIdx.x / 32;
-  const auto lane = static_cast<int32_t>(threadIdx.x % 32);
+  const auto lane = static_cast<int64_t>(threadIdx.x % 32);
+  const int64_t cols = args.x.cols;
+  const int64_t whole = cols / kLaneColumns * kLaneColumns;
   for (int64_t row = blockIdx.y; row < args.x.rows; row += gridDim.y) {
     const LowRankSite* const site = site_of(args, row);
     if (site == nullptr) continue;
     const T* const x = static_cast<const T*>(args.x.data) + row * args.x.stride;
+    const bool are_vectors = is_vector(x, 0) && is_vector(site->a, cols);
     for (auto r = static_cast<int32_t>(warp); r < site->rank;
          r += static_cast<int32_t>(kShrinkBlocks * kWarps)) {
-      const T* const a = static_cast<const T*>(site->a) + r * args.x.cols;
+      const T* const a = static_cast<const T*>(site->a) + r * cols;
       float sum = 0.0F;
-      for (int64_t k = lane; k < args.x.cols; k += 32) sum += to_float(a[k]) * to_float(x[k]);
+#pragma unroll 4
+      for (int64_t k = lane * kLaneColumns; k < whole; k += 32 * kLaneColumns) {
+        sum = add_products(a + k, x + k, are_vectors, sum);
+      }
+      if (whole + lane < cols) sum += to_float(a[whole + lane]) * to_float(x[whole + lane]);
       sum = warp_sum(sum);
       if (lane == 0) args.shrunk[row * kMaxStackedRank + r] = sum;
+    }
+  }
+}
+
+// The short row of a block's outputs as the products want it: scaled, and rounded to T.
+template <typename T>
+__device__ __forceinline__ void scale_shrunk(const LowRankSite& site, const float* shrunk, T* out) {
+  for (int32_t i = 0; i < site.num_pieces; ++i) {
+    const LowRankPiece& piece = site.pieces[i];
+    for (auto r = static_cast<int32_t>(threadIdx.x); r < piece.rank; r += kThreads) {
+      out[piece.first_rank + r] = from_float<T>(shrunk[piece.first_rank + r] * piece.scale);
     }
   }
 }
@@ -52,15 +95,17 @@ __global__ void __launch_bounds__(kThreads) shrink(const __grid_constant__ LowRa
 // order.
 template <typename T, typename Out>
 __global__ void __launch_bounds__(kThreads) expand(const __grid_constant__ LowRankLaunch args) {
+  alignas(16) __shared__ T scaled[kMaxStackedRank];
   wait_for_previous_kernel();
   launch_next_kernel();
   const auto output = static_cast<int32_t>(blockIdx.x * blockDim.x + threadIdx.x);
-  if (output >= args.out.cols) return;
   for (int64_t row = blockIdx.y; row < args.out.rows; row += gridDim.y) {
     const LowRankSite* const site = site_of(args, row);
     if (site == nullptr) continue;
-    const float* const shrunk = args.shrunk + row * kMaxStackedRank;
-    Out* const out = static_cast<Out*>(args.out.data) + row * args.out.stride + output;
+    __syncthreads();  // the row before is done with
+    scale_shrunk(*site, args.shrunk + row * kMaxStackedRank, scaled);
+    __syncthreads();
+    if (output >= args.out.cols) continue;
     float added = 0.0F;
     bool is_changed = false;
     for (int32_t i = 0; i < site->num_pieces; ++i) {
@@ -68,15 +113,20 @@ __global__ void __launch_bounds__(kThreads) expand(const __grid_constant__ LowRa
       const int32_t n = output - piece.first_output;
       if (n < 0 || n >= piece.num_outputs) continue;
       const T* const b = static_cast<const T*>(piece.b) + static_cast<int64_t>(n) * piece.rank;
+      const T* const t = scaled + piece.first_rank;
+      const bool are_vectors = is_vector(piece.b, piece.rank) && is_vector(t, 0);
+      const int32_t whole = piece.rank / kLaneColumns * kLaneColumns;
       float sum = 0.0F;
-      for (int32_t r = 0; r < piece.rank; ++r) {
-        const T t = from_float<T>(shrunk[piece.first_rank + r] * piece.scale);
-        sum += to_float(b[r]) * to_float(t);
+      for (int32_t r = 0; r < whole; r += kLaneColumns) {
+        sum = add_products(b + r, t + r, are_vectors, sum);
       }
+      for (int32_t r = whole; r < piece.rank; ++r) sum += to_float(b[r]) * to_float(t[r]);
       added += sum;
       is_changed = true;
     }
-    if (is_changed) *out = from_float<Out>(to_float(*out) + added);
+    if (!is_changed) continue;
+    Out* const out = static_cast<Out*>(args.out.data) + row * args.out.stride + output;
+    *out = from_float<Out>(to_float(*out) + added);
   }
 }
 
