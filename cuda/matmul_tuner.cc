@@ -63,9 +63,10 @@ MatmulShape packed_matmul_shape(const PackedLaunch& launch) {
 
 int32_t unpacked_outputs(const PackedShape& shape, size_t max_bytes) {
   const auto fit = static_cast<int64_t>(max_bytes / (static_cast<size_t>(shape.cols) * 2));
-  const int64_t most = std::max<int64_t>(fit / 128 * 128, kPanelOutputs);
+  const int64_t unit = fit < 128 ? kPanelOutputs : 128;
+  const int64_t most = std::max<int64_t>(fit / unit * unit, unit);
   const int64_t parts = (shape.outputs + most - 1) / most;
-  return static_cast<int32_t>(std::min(most, round_up((shape.outputs + parts - 1) / parts, 128)));
+  return static_cast<int32_t>(std::min(most, round_up((shape.outputs + parts - 1) / parts, unit)));
 }
 
 int64_t row_bucket(int64_t rows) {

@@ -1,6 +1,6 @@
-// Adapters on an emulated GPU in 16 bits, through captured steps: sequences of several adapters and
-// of the base model in one batch say what they say on the CPU in f32, also when another adapter has
-// taken a place between two replays.
+// Adapters on a GPU in 16 bits: sequences of several adapters and of the base model in one batch
+// say what they say on the CPU in f32, also when another adapter has taken a place between two
+// steps, and in captured steps what they say in steps by themselves.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -26,13 +26,14 @@ constexpr int32_t kNumTokens = 20;
 
 class AdapterWorker {
  public:
-  AdapterWorker(Backend& backend, const std::string& base, DType dtype)
+  AdapterWorker(Backend& backend, const std::string& base, DType dtype, bool deterministic = false)
       : base_files_(open_folder(base)),
         model_(load_model_config(*base_files_)),
         checkpoint_(open_checkpoint(*base_files_)) {
     DeviceOptions options;
     options.dtype = dtype;
     options.num_threads = 1;
+    options.deterministic = deterministic;
     auto device = backend.make_device(options);
     REQUIRE(device->info().takes_adapters);
     ModelWeights weights =
@@ -61,15 +62,16 @@ class AdapterWorker {
   }
 
   // One sequence for each of `places`: tokens that are the same for all, first the prompt, then one
-  // by one; the log-probability of each next token, sequence by sequence.
-  std::vector<std::vector<float>> score(const std::vector<int32_t>& places) {
+  // by one; the log-probability of each next token, sequence by sequence. `draws`: of the likeliest
+  // next token instead, in all but the first step, which then are of the kind that is captured.
+  std::vector<std::vector<float>> score(const std::vector<int32_t>& places, bool draws = false) {
     std::vector<int32_t> ids;
     for (int32_t i = 0; i < kNumTokens; ++i) {
       ids.push_back((3 + 7 * i + i * i) % model_.config.vocab_size);
     }
     std::vector<std::vector<float>> out(places.size());
-    run(places, ids, 0, 8, out);
-    for (int32_t i = 8; i + 1 < kNumTokens; ++i) run(places, ids, i, i + 1, out);
+    run(places, ids, 0, 8, false, out);
+    for (int32_t i = 8; i + 1 < kNumTokens; ++i) run(places, ids, i, i + 1, draws, out);
     return out;
   }
 
@@ -78,6 +80,7 @@ class AdapterWorker {
            const std::vector<int32_t>& ids,
            int32_t begin,
            int32_t end,
+           bool draws,
            std::vector<std::vector<float>>& out) {
     Batch batch;
     batch.clear();
@@ -94,8 +97,12 @@ class AdapterWorker {
           batch.block_appends.push_back(
               {.slot = slot, .index = i / 16, .block = 15 - 4 * slot - i / 16});
         }
-        batch.score_rows.push_back(
-            {.row = batch.num_tokens(), .target_id = ids[static_cast<size_t>(i) + 1]});
+        if (draws) {
+          batch.sample_rows.push_back({.row = batch.num_tokens(), .slot = slot, .position = i + 1});
+        } else {
+          batch.score_rows.push_back(
+              {.row = batch.num_tokens(), .target_id = ids[static_cast<size_t>(i) + 1]});
+        }
         batch.token_ids.push_back(ids[static_cast<size_t>(i)]);
         batch.positions.push_back(i);
       }
@@ -106,6 +113,9 @@ class AdapterWorker {
     const StepResult& result = run_step(*worker_, batch);
     const auto each = static_cast<size_t>(end - begin);
     for (size_t i = 0; i < result.scores.size(); ++i) out[i / each].push_back(result.scores[i]);
+    for (size_t i = 0; i < result.sampled.size(); ++i) {
+      out[i].push_back(result.sampled[i].token.logprob);
+    }
   }
 
   const std::unique_ptr<FileSource> base_files_;
@@ -153,6 +163,31 @@ TEST_CASE("adapters on the CUDA device say what they say on the CPU, but for 16 
     // Those of the base model have the bits that they had.
     CHECK(later[1] == got[1]);
   }
+}
+
+// Kernels of adapters are in the captured steps of those alone that have one.
+TEST_CASE("captured steps with adapters, and without between them, say what steps by themselves do",
+          "[gpu]") {
+  const std::string base = golden_models("models/llama");
+  const std::vector<std::vector<int32_t>> turns = {
+      {0, 0, 0, 0}, {1, 0, 2, 1}, {0, 0, 0, 0}, {2, 2}};
+  AdapterWorker captured(cuda::tested_backend(), base, DType::kF16);
+  AdapterWorker alone(cuda::tested_backend(), base, DType::kF16, true);
+  std::vector<std::vector<std::vector<float>>> seen;
+  for (AdapterWorker* const worker : {&captured, &alone}) {
+    worker->put(1, "llama");
+    worker->put(2, "llama-lm-head");
+    for (const std::vector<int32_t>& places : turns) seen.push_back(worker->score(places, true));
+  }
+  REQUIRE(worst(seen[1][0], seen[1][1]) > 0.02);
+  REQUIRE(worst(seen[1][2], seen[1][1]) > 0.02);
+  for (size_t turn = 0; turn < turns.size(); ++turn) {
+    for (size_t i = 0; i < turns[turn].size(); ++i) {
+      INFO("turn " << turn << ", sequence " << i);
+      CHECK(worst(seen[turn][i], seen[turn + turns.size()][i]) < 0.005);
+    }
+  }
+  CHECK(seen[2] == seen[0]);
 }
 
 TEST_CASE("adapters of other families say on the CUDA device what they say on the CPU", "[gpu]") {

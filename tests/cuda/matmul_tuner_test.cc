@@ -40,6 +40,26 @@ TEST_CASE("buckets of rows are close above and repeat themselves") {
   for (size_t i = 1; i < all.size(); ++i) CHECK(all[i] > all[i - 1]);
 }
 
+TEST_CASE("parts of a packed matrix fit, are whole panels, and as equal as they can be") {
+  PackedShape shape;
+  for (const auto& [outputs, cols] :
+       {std::pair{28672, 4096}, {4096, 14336}, {150, 1096}, {7, 64}}) {
+    shape.outputs = outputs;
+    shape.cols = cols;
+    for (const size_t bytes : {size_t{64} << 20, size_t{1} << 20}) {
+      INFO(outputs << " x " << cols << " in " << bytes);
+      const int32_t part = unpacked_outputs(shape, bytes);
+      CHECK(part % kPanelOutputs == 0);
+      CHECK(static_cast<size_t>(part) * static_cast<size_t>(cols) * 2 <= bytes);
+      const int32_t parts = (outputs + part - 1) / part;
+      // Half as many would not do, and little of the last is missing.
+      CHECK((parts == 1 || static_cast<size_t>(outputs) * static_cast<size_t>(cols) * 2 >
+                               static_cast<size_t>(parts - 1) * bytes / 2));
+      CHECK(parts * part - outputs < 128 * parts);
+    }
+  }
+}
+
 TEST_CASE("the fastest candidate is chosen, kept, and found by the next process") {
   const TempFolder folder;
   const std::string path = folder.file("deep/er/matmul.jsonl");
