@@ -185,9 +185,7 @@ std::unique_ptr<Matrix> CudaDevice::make_matrix(std::span<const HostWeight> piec
   std::unique_ptr<CudaMatrix> matrix = loader_->load(pieces, storage);
   matrix->size_bytes += kTableBytes;
   matrix->alive = std::make_shared<int>(0);
-  if (matrix->packed && !options_.deterministic && !unpacked_) {
-    unpacked_ = allocate_device(kUnpackedBytes, "weights as plain numbers");
-  }
+  if (matrix->packed && !options_.deterministic) make_room_for_unpacked(*matrix->packed);
   matrices_.push_back({.alive = matrix->alive,
                        .launch = {.x = {},
                                   .w = matrix->memory.data(),
@@ -199,6 +197,15 @@ std::unique_ptr<Matrix> CudaDevice::make_matrix(std::span<const HostWeight> piec
                        .dtype = matrix->dtype,
                        .packed = matrix->packed});
   return matrix;
+}
+
+void CudaDevice::make_room_for_unpacked(const PackedShape& shape) {
+  const int64_t outputs = std::min(unpacked_outputs(shape), shape.outputs);
+  const auto wanted =
+      static_cast<size_t>(std::max(outputs * shape.cols * 2, packed_partials_bytes(shape)));
+  if (wanted <= unpacked_.size_bytes() || wanted > kMaxUnpackedBytes) return;
+  unpacked_ = {};
+  unpacked_ = allocate_device(wanted, "weights as plain numbers");
 }
 
 int32_t CudaDevice::add_rope(const RopeSpec& rope) {

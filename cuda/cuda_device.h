@@ -37,8 +37,6 @@
 namespace tgi::cuda {
 
 inline constexpr int kProposals = 8;  // of cuBLASLt that are tried for a shape
-// How much of a packed matrix becomes plain numbers at a time, for many rows.
-inline constexpr size_t kUnpackedBytes = size_t{64} << 20;
 
 // Throws kUnsupported for a KV cache that there is no kernel for beside weights of `dtype`.
 void check_cache_dtype(DType dtype, DType kv_cache);
@@ -169,6 +167,7 @@ class CudaDevice final : public Device {
   void multiply(const Tensor& x, const CudaMatrix& w, const Tensor* bias, const Tensor& out);
   void multiply_dense(const MatmulLaunch& launch);
   void multiply_unpacked(const PackedLaunch& launch);
+  void make_room_for_unpacked(const PackedShape& shape);
   float* partials_of(const PackedShape& shape) const;
   bool is_faster_unpacked(const PackedLaunch& launch) const;
   void embed_packed(const EmbedArgs& args);

@@ -103,7 +103,10 @@ float* CudaDevice::partials_of(const PackedShape& shape) const {
 
 // What was measured; without that, where the kernels for few rows end.
 bool CudaDevice::is_faster_unpacked(const PackedLaunch& launch) const {
-  if (launch.one_kernel || !unpacked_ || !may_unpack(launch)) return false;
+  if (launch.one_kernel || !may_unpack(launch)) return false;
+  const auto needed = static_cast<size_t>(
+      int64_t{std::min(unpacked_outputs(launch.shape), launch.shape.outputs)} * launch.x.cols * 2);
+  if (needed > unpacked_.size_bytes()) return false;
   const MatmulChoice* const choice = tuner_.find(packed_matmul_shape(launch));
   return choice == nullptr ? launch.x.rows > kMaxPackedStreamRows : choice->algorithm.has_value();
 }
@@ -111,7 +114,7 @@ bool CudaDevice::is_faster_unpacked(const PackedLaunch& launch) const {
 // In parts of so many outputs as there is room for.
 void CudaDevice::multiply_unpacked(const PackedLaunch& launch) {
   const int32_t outputs = launch.shape.outputs;
-  const int32_t at_once = unpacked_outputs(launch.shape, kUnpackedBytes);
+  const int32_t at_once = unpacked_outputs(launch.shape);
   for (int32_t first = 0; first < outputs; first += at_once) {
     const int64_t count = std::min(at_once, outputs - first);
     const Tensor part = {.data = unpacked_.data(),

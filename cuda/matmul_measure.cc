@@ -80,7 +80,7 @@ void CudaDevice::measure_matmuls(int64_t max_rows) {
     alike.push_back(&known);
     if (alike.size() > 1) continue;
     // Its parts, as multiply_unpacked cuts it.
-    const int64_t at_once = unpacked_outputs(*known.packed, kUnpackedBytes);
+    const int64_t at_once = unpacked_outputs(*known.packed);
     for (const int64_t count : {std::min(at_once, outputs), outputs % at_once}) {
       if (count == 0) continue;
       KnownMatrix& part = unpacked.emplace_back(known);

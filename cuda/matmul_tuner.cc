@@ -62,7 +62,11 @@ MatmulShape packed_matmul_shape(const PackedLaunch& launch) {
 }
 
 int32_t unpacked_outputs(const PackedShape& shape, size_t max_bytes) {
-  const auto fit = static_cast<int64_t>(max_bytes / (static_cast<size_t>(shape.cols) * 2));
+  const auto fit_in = [&](size_t bytes) {
+    return static_cast<int64_t>(bytes / (static_cast<size_t>(shape.cols) * 2));
+  };
+  const int64_t wanted = std::max<int64_t>(fit_in(size_t{64} << 20), 4096);
+  const int64_t fit = std::min(wanted, fit_in(max_bytes));
   const int64_t unit = fit < 128 ? kPanelOutputs : 128;
   const int64_t most = std::max<int64_t>(fit / unit * unit, unit);
   const int64_t parts = (shape.outputs + most - 1) / most;

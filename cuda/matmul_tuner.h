@@ -34,9 +34,12 @@ MatmulShape shape_of(const MatmulLaunch& launch);  // with its own rows, no buck
 // plain numbers.
 MatmulShape packed_matmul_shape(const PackedLaunch& launch);
 
-// How many outputs of a packed matrix become plain numbers at a time: parts as equal as multiples
-// of 128 are, in max_bytes of 16-bit numbers.
-int32_t unpacked_outputs(const PackedShape& shape, size_t max_bytes);
+// How many outputs of a packed matrix become plain numbers at a time: parts of 64 MiB, which the L2
+// cache keeps half of, but of 4,096 outputs at least, or a product has too few tiles for all
+// multiprocessors; never more than max_bytes. Parts are as equal as multiples of 128 are, of
+// kPanelOutputs where there is room for no more.
+inline constexpr size_t kMaxUnpackedBytes = size_t{256} << 20;
+int32_t unpacked_outputs(const PackedShape& shape, size_t max_bytes = kMaxUnpackedBytes);
 
 // The bucket that stands for so many rows: 1, 2, 4, 8, 16, 24, 32, then in steps of a quarter of a
 // power of two.
