@@ -22,7 +22,10 @@ namespace tgi::cuda {
 namespace {
 
 constexpr size_t kStagingBytes = size_t{64} << 20;
-constexpr size_t kBytesPerThread = size_t{4} << 20;
+// What is worth a thread of its own: of rows that are copied, and of panels that are rounded or
+// packed.
+constexpr size_t kCopiedBytesPerThread = size_t{4} << 20;
+constexpr size_t kPackedBytesPerThread = size_t{128} << 10;
 constexpr unsigned kMaxThreads = 16;
 
 int64_t padded(int64_t cols) {
@@ -115,9 +118,10 @@ struct MatrixLoader::State {
   }
 
   // Copies `count` items of `item_bytes` to `to`, each written by fill(index, out), which may be
-  // called from several threads at once.
+  // called from several threads at once, each with bytes_per_thread at least.
   void upload(int64_t count,
               size_t item_bytes,
+              size_t bytes_per_thread,
               std::byte* to,
               std::string_view name,
               const std::function<void(int64_t index, std::byte* out)>& fill);
@@ -129,6 +133,7 @@ struct MatrixLoader::State {
 
 void MatrixLoader::State::upload(int64_t count,
                                  size_t item_bytes,
+                                 size_t bytes_per_thread,
                                  std::byte* to,
                                  std::string_view name,
                                  const std::function<void(int64_t index, std::byte* out)>& fill) {
@@ -149,7 +154,7 @@ void MatrixLoader::State::upload(int64_t count,
       }
     };
     const auto num_threads = static_cast<int64_t>(std::clamp<size_t>(
-        size_bytes / kBytesPerThread, 1,
+        size_bytes / bytes_per_thread, 1,
         std::min(kMaxThreads, std::max(1U, std::thread::hardware_concurrency()))));
     {
       std::vector<std::jthread> threads;
@@ -199,8 +204,8 @@ std::unique_ptr<CudaMatrix> MatrixLoader::load(std::span<const HostWeight> piece
   if (matrix->packed) {
     const PackedShape& shape = *matrix->packed;
     const std::vector<PackedRow> rows = packed_rows(pieces);
-    state_->upload(shape.num_panels, static_cast<size_t>(shape.panel_bytes), to, pieces[0].name,
-                   [&](int64_t panel, std::byte* out) {
+    state_->upload(shape.num_panels, static_cast<size_t>(shape.panel_bytes), kPackedBytesPerThread,
+                   to, pieces[0].name, [&](int64_t panel, std::byte* out) {
                      const auto first = static_cast<size_t>(panel * kPanelOutputs);
                      const size_t count = std::min<size_t>(kPanelOutputs, rows.size() - first);
                      pack_panel(std::span(rows).subspan(first, count), shape, out);
@@ -213,13 +218,15 @@ std::unique_ptr<CudaMatrix> MatrixLoader::load(std::span<const HostWeight> piece
     if (part != nullptr && part->random) {
       launch_random_weights(state_->stream, *part, matrix->dtype, matrix->stride, to);
     } else {
-      state_->upload(piece.rows, row_bytes, to, pieces[0].name, [&](int64_t row, std::byte* out) {
-        if (part == nullptr) {
-          write_grouped_row(piece, row, storage, matrix->stride, out);
-        } else {
-          write_row(*part, row, matrix->dtype, matrix->stride, out);
-        }
-      });
+      state_->upload(piece.rows, row_bytes,
+                     part == nullptr ? kPackedBytesPerThread : kCopiedBytesPerThread, to,
+                     pieces[0].name, [&](int64_t row, std::byte* out) {
+                       if (part == nullptr) {
+                         write_grouped_row(piece, row, storage, matrix->stride, out);
+                       } else {
+                         write_row(*part, row, matrix->dtype, matrix->stride, out);
+                       }
+                     });
     }
     to += static_cast<size_t>(piece.rows) * row_bytes;
   }

@@ -49,7 +49,7 @@ __device__ __forceinline__ const T* packed_row_of_x(const PackedProduct& product
 
 // How many CUDA blocks of packed_stream share a multiprocessor.
 template <PackedNumbers kNumbers, int kTiles>
-inline constexpr int kStreamBlocks = kNumbers == PackedNumbers::kScales&& kTiles == 1 ? 4 : 2;
+inline constexpr int kStreamBlocks = kTiles == 1 && kNumbers == PackedNumbers::kScales ? 4 : 2;
 
 template <typename T, PackedCodes kCodes, bool kFine, PackedNumbers kNumbers, int kTiles>
 __global__ void __launch_bounds__(32 * kStreamWarps, (kStreamBlocks<kNumbers, kTiles>))
