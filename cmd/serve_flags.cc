@@ -312,8 +312,9 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
       "Takes the flags of text-generation-launcher and lorax-launcher, and their variables: "
       "MAX_BEST_OF for --max-best-of. Those without a meaning here are refused with the reason; "
       "docs/flags_from_tgi.md lists all.");
+  // Not "model": CLI11 2.4 takes that for the name of --model, too.
   flags.model =
-      app.add_option("model", CLI::callback_t(),
+      app.add_option("MODEL", CLI::callback_t(),
                      "a Hugging Face folder, a GGUF file, a model of the hub as "
                      "ORG/NAME[@REVISION] or ORG/NAME:QUANTISATION, which is downloaded when it "
                      "is not here, a name of `tgi ls`, or \"demo\"; default: what the daemon has")
