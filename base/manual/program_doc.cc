@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <sstream>
 
+#include "base/error.h"
+
 namespace tgi {
 namespace {
 
@@ -30,11 +32,23 @@ OptionDoc describe_option(const CLI::Option& option) {
   return doc;
 }
 
+// From CLI11 2.4 on a positional is found by its name as an option is by its long one, and two of
+// one name end the program; before that nobody notices.
+void check_names(const CLI::App& app) {
+  for (const CLI::Option* positional : app.get_options()) {
+    if (!positional->get_positional()) continue;
+    for (const CLI::Option* option : app.get_options()) {
+      TGI_CHECK(option == positional || !option->check_lname(positional->get_single_name()));
+    }
+  }
+}
+
 }  // namespace
 
 CommandDoc describe_command(const CLI::App& app) {
   CommandDoc doc{
       .name = app.get_name(), .summary = app.get_description(), .details = app.get_footer()};
+  check_names(app);
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_group().empty()) continue;
     (option->get_positional() ? doc.positionals : doc.options).push_back(describe_option(*option));
