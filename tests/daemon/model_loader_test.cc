@@ -131,7 +131,8 @@ TEST_CASE("a model in use gives way when its uses have ended, and its requests w
   Answer first = loading.get("a");
   REQUIRE(first.lease);
   loading.ask("b", 1);
-  CHECK_FALSE(loading.is_answered(1, milliseconds(100)));
+  REQUIRE(loading.becomes("a", "draining"));
+  CHECK_FALSE(loading.is_answered(1, milliseconds(20)));
   CHECK(loading.models.find_or_throw("a")->current() != nullptr);
   // No new request gets in front of who waits.
   loading.ask("a", 2);
@@ -294,7 +295,8 @@ TEST_CASE("where both versions have no room, new requests wait until the old one
   loading.loader.load(large, {},
                       [&](const auto& model, const Error*) { done.set_value(model != nullptr); });
   auto loaded = done.get_future();
-  CHECK(loaded.wait_for(milliseconds(300)) == std::future_status::timeout);
+  REQUIRE(loading.becomes("large", "draining"));
+  CHECK(loaded.wait_for(milliseconds(50)) == std::future_status::timeout);
   loading.ask("large", 1);
   CHECK_FALSE(loading.is_answered(1, milliseconds(20)));
   held = {};
