@@ -136,8 +136,18 @@ __device__ __forceinline__ float activate(Activation kind, float x) {
       return fmaxf(x, 0.0F);
     case Activation::kReluSquared:
       return x > 0.0F ? x * x : 0.0F;
+    case Activation::kXielu:  // below
+      break;
   }
   return x;
+}
+
+// What is not a number stays so.
+__device__ __forceinline__ float xielu(const XieluNumbers& numbers, float x) {
+  const float line = numbers.beta * x;
+  if (x > 0.0F) return fmaf(numbers.alpha_p * x, x, line);
+  const float held = x > numbers.eps ? numbers.eps : x;
+  return fmaf(numbers.alpha_n, expm1f(held) - x, line);
 }
 
 // What is not a number stays so.
@@ -152,6 +162,7 @@ template <typename T, int N>
 __global__ void activation(Activation kind,
                            bool gated,
                            const __grid_constant__ GateLimits limits,
+                           const __grid_constant__ XieluNumbers numbers,
                            const T* in,
                            int64_t in_stride,
                            T* out,
@@ -170,6 +181,10 @@ __global__ void activation(Activation kind,
   for (int i = 0; i < N; ++i) {
     if (limits.limit > 0.0F) {
       y.at[i] = from_float<T>(limited_silu(limits, to_float(x.at[i]), to_float(up.at[i])));
+      continue;
+    }
+    if (kind == Activation::kXielu) {
+      y.at[i] = from_float<T>(xielu(numbers, to_float(x.at[i])));
       continue;
     }
     const float value = activate(kind, to_float(x.at[i]));
@@ -312,7 +327,7 @@ void launch_activation(cudaStream_t stream, const ActivationArgs& args) {
   with_width(args.out.dtype, wide, [&](auto element, auto width) {
     using T = decltype(element);
     launch(stream, elementwise(args.out.rows, args.out.cols, width()), activation<T, width()>,
-           args.kind, args.gated, args.limits, args.in.as<const T>(), args.in.stride,
+           args.kind, args.gated, args.limits, args.xielu, args.in.as<const T>(), args.in.stride,
            args.out.as<T>(), args.out.stride, static_cast<int32_t>(args.out.cols));
   });
 }

@@ -221,15 +221,16 @@ void CpuDevice::attention(const AttentionArgs& args) {
 }
 
 void CpuDevice::activation(const ActivationArgs& args) {
-  const auto kind = static_cast<size_t>(args.kind);
-  const auto run = args.gated ? kernels_.gated_activation[kind] : kernels_.activation[kind];
+  const auto& kernels = args.gated ? kernels_.gated_activation : kernels_.activation;
   for_rows(args.out.rows, args.out.cols * 4, [&](int64_t row) {
     const float* const in = row_of(args.in, row);
     float* const out = mutable_row_of(args.out, row);
     if (args.limits.limit > 0.0F) {
       kernels_.limited_silu(in, out, args.out.cols, args.limits);
+    } else if (args.kind == Activation::kXielu) {
+      kernels_.xielu(in, out, args.out.cols, args.xielu);
     } else {
-      run(in, out, args.out.cols);
+      kernels[static_cast<size_t>(args.kind)](in, out, args.out.cols);
     }
   });
 }

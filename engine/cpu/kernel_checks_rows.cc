@@ -120,6 +120,11 @@ void add_activation_checks(KernelChecks& checks) {
     k.limited_silu(in.data(), out.data(), kCols, {.limit = 7.0F, .slope = 1.702F, .up_offset = 1});
     return std::span<const float>(out);
   });
+  checks.add("xielu", [=](const KernelTable& k) {
+    k.xielu(in.data(), out.data(), kCols,
+            {.alpha_p = 0.8F, .alpha_n = 1.3F, .beta = 0.5F, .eps = -1e-6F});
+    return std::span<const float>(out);
+  });
 }
 
 void add_elementwise_checks(KernelChecks& checks) {
@@ -154,6 +159,8 @@ void add_elementwise_checks(KernelChecks& checks) {
   checks.add("exp", [=](const KernelTable& k) { return map(k.math.exp); });
   checks.add("tanh", [=](const KernelTable& k) { return map(k.math.tanh); });
   checks.add("erf", [=](const KernelTable& k) { return map(k.math.erf); });
+  checks.add("exp_less_tangent",
+             [=](const KernelTable& k) { return map(k.math.exp_less_tangent); });
 }
 
 // ---- the sampler

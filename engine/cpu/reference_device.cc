@@ -38,8 +38,17 @@ double activate(Activation kind, double x) {
       return std::max(x, 0.0);
     case Activation::kReluSquared:
       return std::max(x, 0.0) * std::max(x, 0.0);
+    case Activation::kXielu:  // below
+      break;
   }
   return x;
+}
+
+double xielu(const XieluNumbers& numbers, double x) {
+  const double line = static_cast<double>(numbers.beta) * x;
+  if (x > 0.0) return static_cast<double>(numbers.alpha_p) * x * x + line;
+  const double held = std::min(x, static_cast<double>(numbers.eps));
+  return static_cast<double>(numbers.alpha_n) * (std::expm1(held) - x) + line;
 }
 
 // What is not a number stays so.
@@ -257,6 +266,10 @@ void ReferenceDevice::activation(const ActivationArgs& args) {
   for (int64_t row = 0; row < args.out.rows; ++row) {
     for (int64_t col = 0; col < args.out.cols; ++col) {
       const double gate = at(args.in, row, col);
+      if (args.kind == Activation::kXielu) {
+        put(args.out, row, col, xielu(args.xielu, gate));
+        continue;
+      }
       const double up = args.gated ? at(args.in, row, args.out.cols + col) : 1.0;
       put(args.out, row, col,
           args.limits.limit > 0.0F ? limited_silu(args.limits, gate, up)

@@ -86,7 +86,8 @@ struct DeviceOptions {
 };
 
 enum class NormKind : uint8_t { kRms, kLayer };
-enum class Activation : uint8_t { kSilu, kGelu, kGeluTanh, kRelu, kReluSquared };
+// kXielu has numbers of its own: XieluNumbers.
+enum class Activation : uint8_t { kSilu, kGelu, kGeluTanh, kRelu, kReluSquared, kXielu };
 
 // Where rotary angles come from. angle(p, i) = float(p) * inv_freq(p)[i]; cos and sin are
 // multiplied by attention_factor. inv_freq depends on p only for dynamic scaling (YaRN, llama3 and
@@ -298,14 +299,25 @@ struct GateLimits {
   bool operator==(const GateLimits&) const = default;
 };
 
+// What a layer has learned of kXielu: alpha_p * x^2 + beta * x above 0, and below
+// alpha_n * (exp(min(x, eps)) - 1 - x) + beta * x.
+// Source: https://arxiv.org/abs/2411.13010
+struct XieluNumbers {
+  float alpha_p = 0.0F;
+  float alpha_n = 0.0F;
+  float beta = 0.0F;
+  float eps = 0.0F;
+};
+
 // gated: in is [gate | up], out = activation(gate) * up. Else out = activation(in); out may then be
 // in.
 struct ActivationArgs {
   Activation kind = Activation::kSilu;
   bool gated = true;
-  GateLimits limits{};  // REQUIRES: none, or gated and kSilu
-  Tensor in;            // (rows, 2 * cols) or (rows, cols)
-  Tensor out;           // (rows, cols)
+  GateLimits limits{};   // REQUIRES: none, or gated and kSilu
+  XieluNumbers xielu{};  // of kXielu. REQUIRES: which is not gated
+  Tensor in;             // (rows, 2 * cols) or (rows, cols)
+  Tensor out;            // (rows, cols)
 };
 
 struct AddArgs {
@@ -559,7 +571,7 @@ class Backend {
 // A plugin exports two C functions. The first is asked before anything else is touched: a plugin of
 // another number is refused. Raised with every change of what crosses the border (this header, and
 // those that it includes).
-inline constexpr int kBackendAbi = 20;
+inline constexpr int kBackendAbi = 21;
 inline constexpr const char* kBackendAbiSymbol = "tgi_backend_abi";  // int (*)()
 inline constexpr const char* kBackendSymbol = "tgi_backend";         // tgi::Backend* (*)()
 

@@ -206,6 +206,47 @@ TEST_CASE("a gate with limits agrees with the reference, and what is not a numbe
   }
 }
 
+TEST_CASE("xielu agrees with the reference, also near 0, and what is not a number stays") {
+  for (const XieluNumbers& numbers :
+       {XieluNumbers{.alpha_p = 0.8F, .alpha_n = 1.3F, .beta = 0.5F, .eps = -1e-6F},
+        XieluNumbers{.alpha_p = 0.1F, .alpha_n = 2.5F, .beta = 0.3F, .eps = -0.25F}}) {
+    for (const float range : {0x1p-10F, 1.0F, 16.0F}) {
+      conform("xielu", 3e-7, 2e-6, [&](Device& device) {
+        Random random(18);
+        const int64_t rows = 30;
+        const int64_t cols = 53;
+        Floats values = random.values(rows * cols);
+        for (float& x : values) x *= range;
+        values[2] = 0.0F;
+        values[3] = std::nanf("");
+        values[4] = std::numeric_limits<float>::infinity();
+        values[5] = -std::numeric_limits<float>::infinity();
+        DeviceTensor in(device, rows, cols, values);
+        DeviceTensor out(device, rows, cols, device.info().activation_dtype, cols + 4);
+        run_step(device, one_sequence({0}), [&] {
+          for (const Tensor& to : {out.view(), in.view()}) {
+            device.activation({.kind = Activation::kXielu,
+                               .gated = false,
+                               .xielu = numbers,
+                               .in = in.view(),
+                               .out = to});
+          }
+        });
+        Floats got = out.read();
+        CHECK(same_bits(in.read(), got));
+        // Of minus infinity it is the difference of two that are infinite.
+        for (const size_t i : {3, 5}) {
+          CHECK(std::isnan(got[i]));
+          got[i] = 0.0F;
+        }
+        CHECK(got[4] == std::numeric_limits<float>::infinity());
+        got[4] = 0.0F;
+        return std::vector<Floats>{got};
+      });
+    }
+  }
+}
+
 TEST_CASE("add adds, also onto its own input") {
   for (const int64_t cols : kWidths) {
     conform("add", 1e-7, 0.0, [&](Device& device) {

@@ -104,6 +104,21 @@ void limited_silu_row(const float* in, float* out, int64_t cols, const GateLimit
   }
 }
 
+// What is not a number stays so.
+template <typename V>
+void xielu_row(const float* in, float* out, int64_t cols, const XieluNumbers& numbers) {
+  const V highest = V::set1(numbers.eps);
+  for (int64_t i = 0; i < cols; i += 16) {
+    const int64_t left = cols - i;
+    const V x = V::load_first(in + i, left);
+    const V held = V::min(highest, x);
+    const V below = V::set1(numbers.alpha_n) * (vector_exp_less_tangent(held) + (held - x));
+    const V above = V::set1(numbers.alpha_p) * (x * x);
+    const V bent = V::select(V::less(V::zero(), x), above, below);
+    V::fma(V::set1(numbers.beta), x, bent).store_first(out + i, left);
+  }
+}
+
 template <typename V>
 void add_rows(const float* x, const float* y, float y_multiplier, float* out, int64_t count) {
   for (int64_t i = 0; i < count; i += 16) {

@@ -204,11 +204,12 @@ struct KernelTable {
 
   void (*rms_norm)(const NormRow&);
   void (*layer_norm)(const NormRow&);
-  // in (2 * cols) or (cols); indexed by Activation.
+  // in (2 * cols) or (cols); indexed by Activation, but for kXielu.
   std::array<void (*)(const float* in, float* out, int64_t cols), 5> gated_activation;
   std::array<void (*)(const float* in, float* out, int64_t cols), 5> activation;
   // The gated form of kSilu with limits.
   void (*limited_silu)(const float* in, float* out, int64_t cols, const GateLimits& limits);
+  void (*xielu)(const float* in, float* out, int64_t cols, const XieluNumbers& numbers);
   // out = x + y_multiplier * y
   void (*add)(const float* x, const float* y, float y_multiplier, float* out, int64_t count);
   // In place: x * scale, then cap * tanh(x / cap) unless cap is 0.
@@ -226,6 +227,7 @@ struct KernelTable {
     void (*exp)(const float* x, float* out, int64_t count);
     void (*tanh)(const float* x, float* out, int64_t count);
     void (*erf)(const float* x, float* out, int64_t count);
+    void (*exp_less_tangent)(const float* x, float* out, int64_t count);
   } math;
 };
 

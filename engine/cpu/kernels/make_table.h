@@ -53,6 +53,7 @@ constexpr KernelTable make_kernel_table(std::string_view isa) {
                      activation_row<V, Activation::kRelu, false>,
                      activation_row<V, Activation::kReluSquared, false>},
       .limited_silu = limited_silu_row<V>,
+      .xielu = xielu_row<V>,
       .add = add_rows<V>,
       .scale_and_cap = scale_and_cap<V>,
       .rotate_half = rotate_half<V>,
@@ -74,7 +75,8 @@ constexpr KernelTable make_kernel_table(std::string_view isa) {
                        .draw = draw<V>},
       .math = {.exp = map_array<V, vector_exp<V>>,
                .tanh = map_array<V, vector_tanh<V>>,
-               .erf = map_array<V, vector_erf<V>>},
+               .erf = map_array<V, vector_erf<V>>,
+               .exp_less_tangent = map_array<V, vector_exp_less_tangent<V>>},
   };
 }
 
