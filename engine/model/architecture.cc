@@ -38,7 +38,7 @@ extern const Architecture kLlama4, kLlama4Multimodal, kPhimoe, kBamba, kQwen35, 
     kQwen3VlMoeText, kQwen2Vl, kQwen3Vl, kQwen3VlMoe, kLlava, kLlavaOneVision, kSolarOpen, kAfmoe,
     kHyperClovaX, kExaone45;
 extern const Architecture kVaultGemma, kGemma4Unified, kGemma4UnifiedMultimodal, kGraniteSwa,
-    kGraniteMoeSwa, kMellum, kHyV3, kCohere2Moe, kGptNeo;
+    kGraniteMoeSwa, kMellum, kHyV3, kCohere2Moe, kGptNeo, kApertus;
 
 namespace {
 
@@ -141,6 +141,7 @@ constexpr std::array kArchitectures = {
     &kHyV3,
     &kCohere2Moe,
     &kGptNeo,
+    &kApertus,
     &kQwen2VlText,
     &kQwen3VlText,
     &kQwen3VlMoeText,

@@ -107,6 +107,11 @@ enum class Role : uint8_t {
   kLayerInputOut,
   kLayerInputPostNorm,
   kStreamScale,  // of the stream after the layer
+  // Of Activation::kXielu: what softplus makes alpha_p of, and alpha_n - beta.
+  kXieluAlphaP,
+  kXieluAlphaN,
+  kXieluBeta,
+  kXieluEps,
   kRouter,
   kRouterBias,
   kChoiceBias,
@@ -246,6 +251,7 @@ struct TensorSpec {
   Turns turns{};           // rows of gate and up that alternate in one tensor
   bool by_head = false;    // a vector that is stored as (heads, head_dim)
   bool as_row = false;     // a vector that is stored as (1, length)
+  bool is_scalar = false;  // a vector of one number that is stored without dimensions
   bool is_counted = true;  // else another row of the table is of the same tensor
 };
 

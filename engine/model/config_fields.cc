@@ -21,7 +21,7 @@ struct ActivationName {
 };
 
 // gelu_new, gelu_fast, gelu_accurate and gelu_pytorch_tanh are one formula.
-constexpr std::array<ActivationName, 11> kActivations = {{
+constexpr std::array<ActivationName, 12> kActivations = {{
     {"silu", Activation::kSilu},
     {"swish", Activation::kSilu},
     {"gelu", Activation::kGelu},
@@ -33,6 +33,7 @@ constexpr std::array<ActivationName, 11> kActivations = {{
     {"gelu_python_tanh", Activation::kGeluTanh},
     {"relu", Activation::kRelu},
     {"relu2", Activation::kReluSquared},
+    {"xielu", Activation::kXielu},
 }};
 
 [[noreturn]] void fail(const std::string& message) {
@@ -172,9 +173,10 @@ Json read_text_config(const JsonReader& config, const Json& fallback) {
   return text;
 }
 
-Activation parse_activation(std::string_view name, const std::string& field) {
+Activation parse_activation(std::string_view name, const std::string& field, bool takes_xielu) {
   std::string known;
   for (const ActivationName& row : kActivations) {
+    if (row.kind == Activation::kXielu && !takes_xielu) continue;
     if (row.name == name) return row.kind;
     known += fmt::format("{}{}", known.empty() ? "" : ", ", row.name);
   }
@@ -229,7 +231,7 @@ ModelConfig read_decoder_config(const JsonReader& config, const DecoderFields& f
   model.norm_eps = static_cast<float>(norm_eps);
   model.activation =
       parse_activation(config.string_or(fields.activation, std::string(fields.default_activation)),
-                       config.path_of(fields.activation));
+                       config.path_of(fields.activation), fields.takes_xielu);
   model.tied_embeddings = config.boolean_or("tie_word_embeddings", fields.default_tied);
   model.checkpoint_dtype = read_dtype(config);
   model.eos_token_ids = token_ids_or(config, "eos_token_id", fields.default_eos, model.vocab_size);

@@ -38,6 +38,7 @@ struct DecoderFields {
   int64_t default_max_positions = 2048;
   double default_norm_eps = 1e-6;
   std::string_view default_activation = "silu";
+  bool takes_xielu = false;  // the family's layers have its numbers
   bool default_tied = false;
   int32_t default_bos = 1;  // token ids; -1: none
   int32_t default_eos = 2;
@@ -94,7 +95,9 @@ std::vector<bool> read_layer_switches(const JsonReader& config,
                                       const ModelConfig& model);
 
 // Throws kUnsupported listing the known names.
-Activation parse_activation(std::string_view name, const std::string& field);
+Activation parse_activation(std::string_view name,
+                            const std::string& field,
+                            bool takes_xielu = false);
 
 // A size between 1 and `limit`.
 int32_t read_size(const JsonReader& config, std::string_view key, int64_t fallback, int64_t limit);

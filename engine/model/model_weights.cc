@@ -34,6 +34,10 @@ int32_t distance_bucket(int32_t distance, int32_t num_buckets) {
   return side + std::min(exact + step, half - 1);
 }
 
+float softplus(float x) {
+  return std::max(x, 0.0F) + std::log1p(std::exp(-std::abs(x)));
+}
+
 // REQUIRES: a dense piece.
 HostWeight transpose(HostWeight piece) {
   std::swap(piece.rows, piece.cols);
@@ -155,6 +159,7 @@ class WeightLoader::Loader {
     if (const TensorEntry* scale = view_.table().find(Role::kStreamScale, layer)) {
       out.stream_scale = read_vector(*scale).at(0);
     }
+    if (view_.table().find(Role::kXieluAlphaP, layer) != nullptr) out.xielu = read_xielu(layer);
     return out;
   }
 
@@ -211,6 +216,17 @@ class WeightLoader::Loader {
       out.insert(out.end(), all.begin() + range.begin, all.begin() + range.begin + range.count);
     }
     return out;
+  }
+
+  XieluNumbers read_xielu(int32_t layer) const {
+    const auto number = [&](Role role) {
+      return read_vector(*view_.table().find(role, layer)).at(0);
+    };
+    const float beta = number(Role::kXieluBeta);
+    return {.alpha_p = softplus(number(Role::kXieluAlphaP)),
+            .alpha_n = beta + softplus(number(Role::kXieluAlphaN)),
+            .beta = beta,
+            .eps = number(Role::kXieluEps)};
   }
 
   // Of a tensor that holds the vectors of all experts, this one's.

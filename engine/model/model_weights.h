@@ -64,6 +64,7 @@ struct LayerWeights {
   Linear layer_input_out;   // (hidden, size)
   DeviceVector layer_input_post_norm;
   float stream_scale = 1.0F;  // of the stream after the layer
+  XieluNumbers xielu;         // where that is the activation
   Linear router;              // (num_experts, hidden)
   Linear experts_in;   // from the stream to what experts read, where that is of another width
   Linear experts_out;  // back

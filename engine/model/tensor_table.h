@@ -28,6 +28,7 @@ struct TensorEntry {
   bool is_vector() const { return spec->rows == Dim::kOne; }
   // As it is stored.
   std::vector<int64_t> vector_shape() const {
+    if (spec->is_scalar) return {};
     if (spec->as_row) return {1, cols};
     if (spec->cols == Dim::kConvWeights) return {cols / per_channel, 1, per_channel};
     if (spec->cols == Dim::kChannelDecay || spec->cols == Dim::kDistanceBiases)

@@ -227,7 +227,7 @@ void Transformer::run_layer_on(int32_t layer, Stream& stream) {
 
 void Transformer::run_both_mlps(const LayerWeights& weights, Stream& stream) {
   const Tensor chosen = workspace_.second_branch.first_rows(stream.sum.rows);
-  run_dense_mlp(weights.gate_up, weights.mlp_inner_norm, weights.down,
+  run_dense_mlp(weights.xielu, weights.gate_up, weights.mlp_inner_norm, weights.down,
                 read(stream, weights.mlp_norm, weights.mlp_norm_bias), stream.branch);
   communicator_.all_reduce_sum(stream.branch);
   norm_inner(weights.dense_post_norm, stream.branch);
@@ -362,11 +362,12 @@ void Transformer::run_mlp(int32_t layer,
   if (config_.layers[static_cast<size_t>(layer)].mlp == MlpKind::kExperts) {
     run_experts(weights, x, out);
   } else {
-    run_dense_mlp(weights.gate_up, weights.mlp_inner_norm, weights.down, x, out);
+    run_dense_mlp(weights.xielu, weights.gate_up, weights.mlp_inner_norm, weights.down, x, out);
   }
 }
 
-void Transformer::run_dense_mlp(const Linear& gate_up_linear,
+void Transformer::run_dense_mlp(const XieluNumbers& xielu,
+                                const Linear& gate_up_linear,
                                 const DeviceVector& inner_norm,
                                 const Linear& down,
                                 const Tensor& x,
@@ -377,16 +378,17 @@ void Transformer::run_dense_mlp(const Linear& gate_up_linear,
   const Tensor activated = workspace_.activated.first_rows(x.rows).columns(0, width);
   gate_up_linear.apply(device_, x, gate_up);
   multiply(gate_up.columns(0, width), config_.mlp_gate_multiplier);
-  activate(gate_up, activated);
+  activate(xielu, gate_up, activated);
   norm_inner(inner_norm, activated);
   down.apply(device_, activated, out);
   multiply(out, config_.mlp_output_multiplier);
 }
 
-void Transformer::activate(const Tensor& gate_up, const Tensor& out) {
+void Transformer::activate(const XieluNumbers& xielu, const Tensor& gate_up, const Tensor& out) {
   device_.activation({.kind = config_.activation,
                       .gated = config_.gated_mlp,
                       .limits = config_.gate_limits,
+                      .xielu = xielu,
                       .in = gate_up,
                       .out = out});
 }
@@ -424,7 +426,7 @@ void Transformer::run_chosen_experts(const LayerWeights& weights,
   device_.expert_matmul({.experts = weights.experts_gate_up.views, .x = in, .out = gate_up});
   // The product with what is weighed is the weighed product.
   if (weighs_inputs) device_.weigh_experts({.x = gate_up});
-  activate(gate_up, activated);
+  activate(weights.xielu, gate_up, activated);
   device_.expert_matmul(
       {.experts = weights.experts_down.views, .x_is_routed = true, .x = activated, .out = down});
   device_.combine_experts({.is_weighted = weighs_inputs, .x = down, .out = given});
@@ -437,7 +439,7 @@ void Transformer::add_shared_expert(const LayerWeights& weights,
                                     const Tensor& x,
                                     const Tensor& out) {
   const Tensor shared = workspace_.shared_expert.first_rows(x.rows);
-  run_dense_mlp(weights.shared_gate_up, {}, weights.shared_down, x, shared);
+  run_dense_mlp(weights.xielu, weights.shared_gate_up, {}, weights.shared_down, x, shared);
   const Tensor gate = workspace_.gate_up.first_rows(x.rows).columns(0, 1);
   const bool has_gate = weights.shared_output_gate.weight != nullptr;
   if (has_gate) weights.shared_output_gate.apply(device_, x, gate);

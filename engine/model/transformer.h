@@ -139,12 +139,13 @@ class Transformer final : public Forward {
   void norm_inner(const DeviceVector& weight, const Tensor& x);  // where there is such a norm
   void norm_qk_rows(const LayerWeights& weights, const Tensor& q, const Tensor& k);
   void run_mlp(int32_t layer, const LayerWeights& weights, const Tensor& x, const Tensor& out);
-  void run_dense_mlp(const Linear& gate_up,
+  void run_dense_mlp(const XieluNumbers& xielu,
+                     const Linear& gate_up,
                      const DeviceVector& inner_norm,
                      const Linear& down,
                      const Tensor& x,
                      const Tensor& out);
-  void activate(const Tensor& gate_up, const Tensor& out);
+  void activate(const XieluNumbers& xielu, const Tensor& gate_up, const Tensor& out);
   void run_experts(const LayerWeights& weights, const Tensor& x, const Tensor& out);
   void choose_experts(const LayerWeights& weights, const Tensor& x);
   void run_chosen_experts(const LayerWeights& weights, const Tensor& x, const Tensor& out);

@@ -27,6 +27,10 @@ def random_values(name, value, generator, storage, is_gpt2):
     noise = torch.randn(value.shape, generator=generator)
     if name.endswith(FACTORS):
         return 1.0 + 0.2 * noise
+    if name.endswith(".act_fn.beta"):
+        return 0.5 + 0.1 * noise
+    if name.endswith(".act_fn.eps"):  # far enough below 0 to be seen
+        return -0.1 * noise.abs()
     centre = 1.0 if is_norm(name) and not (
         storage.get("zero_centred_norms") and "linear_attn" not in name) else 0.0
     if (value.dim() == 1 and not name.endswith(SMALL)) or is_norm(name):

@@ -52,7 +52,7 @@ inline std::vector<TestTensor> small_tensors(const LoadedConfig& model) {
       values[i] = static_cast<float>(out.size()) + static_cast<float>(i) / 1000.0F;
     }
     std::string shape = "[" + std::to_string(entry.cols) + "]";
-    if (entry.per_channel > 0) {
+    if (entry.per_channel > 0 || entry.spec->is_scalar) {
       shape = "[";
       for (const int64_t size : entry.vector_shape()) {
         shape += (shape.size() == 1 ? "" : ",") + std::to_string(size);

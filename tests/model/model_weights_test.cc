@@ -328,5 +328,49 @@ TEST_CASE("heads are never cut in two") {
                     Catch::Contains("world size 0"));
 }
 
+TEST_CASE("numbers of xielu are each layer's own, and only there where that is the activation") {
+  Json json = {{"architectures", {"ApertusForCausalLM"}},
+               {"vocab_size", 11},
+               {"hidden_size", 10},
+               {"intermediate_size", 14},
+               {"num_hidden_layers", 2},
+               {"num_attention_heads", 6},
+               {"num_key_value_heads", 2},
+               {"head_dim", 4}};
+  const LoadedConfig model = load_config(json);
+  const std::vector<TestTensor> all = small_tensors(model);
+  std::vector<TestTensor> tensors = all;
+  const std::string numbers = "model.layers.1.mlp.act_fn.";
+  CHECK(named(tensors, numbers + "alpha_p").shape == "[1]");
+  CHECK(named(tensors, numbers + "beta").shape == "[]");
+  named(tensors, numbers + "alpha_p").data = f32_bytes({166.0F});  // more than exp can hold
+  named(tensors, numbers + "alpha_n").data = f32_bytes({-1.0F});
+  named(tensors, numbers + "beta").data = f32_bytes({0.5F});
+  named(tensors, numbers + "eps").data = f32_bytes({-1e-6F});
+  const ModelWeights weights = load(model, tensors);
+  const XieluNumbers& got = weights.layers[1].xielu;
+  CHECK(got.alpha_p == 166.0F);
+  CHECK(got.alpha_n == Approx(0.5 + std::log1p(std::exp(-1.0))));
+  CHECK(got.beta == 0.5F);
+  CHECK(got.eps == -1e-6F);
+  CHECK(weights.layers[0].xielu.beta == first_value(tensors, "model.layers.0.mlp.act_fn.beta"));
+
+  drop(tensors, "1.mlp.act_fn.alpha_n");
+  CHECK_THAT(refusal(model, tensors, Code::kInvalidArgument),
+             Catch::Contains("1 tensor missing: model.layers.1.mlp.act_fn.alpha_n"));
+  tensors = all;
+  named(tensors, numbers + "beta").shape = "[1]";
+  CHECK_THAT(refusal(model, tensors, Code::kInvalidArgument),
+             Catch::Contains("model.layers.1.mlp.act_fn.beta: expected"));
+  json["hidden_act"] = "relu2";
+  CHECK_THAT(refusal(load_config(json), all, Code::kInvalidArgument),
+             Catch::Contains("8 tensors not of this model"));
+  CHECK_NOTHROW(load(load_config(json), small_tensors(load_config(json))));
+  // Other families have no such numbers.
+  json["architectures"] = {"LlamaForCausalLM"};
+  json["hidden_act"] = "xielu";
+  CHECK_THROWS_WITH(load_config(json), Catch::Contains("hidden_act: 'xielu' is not supported"));
+}
+
 }  // namespace
 }  // namespace tgi::model_weights_test

@@ -1,8 +1,8 @@
-"""Gemma 4 without rows for each layer and VaultGemma; Granite and Mellum with windows; Cohere 2 and Hunyuan 3 with experts; GPT-Neo."""
+"""Gemma 4 without rows for each layer and VaultGemma; Granite and Mellum with windows; Cohere 2 and Hunyuan 3 with experts; GPT-Neo; Apertus."""
 
 from .gemma import GEMMA2, ZERO
 from .gemma4 import GEMMA4, SHARED, SMALL
-from .spelling import architecture, new_dtype, without
+from .spelling import architecture, new_dtype, new_rope, without
 
 NO_ROWS = ("hidden_size_per_layer_input", "vocab_size_per_layer_input", "enable_moe_block")
 UNIFIED = without(GEMMA4, *NO_ROWS) | dict(
@@ -44,6 +44,13 @@ GPT_NEO = dict(
     attention_layers=["global", "local", "local"], activation_function="gelu_new", layer_norm_epsilon=1e-5,
     tie_word_embeddings=True, resid_dropout=0.0, embed_dropout=0.0, attention_dropout=0.0, bos_token_id=1, eos_token_id=2,
     torch_dtype="float32")
+LLAMA3_ROPE = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+               "original_max_position_embeddings": 64}
+# As published, with fields that the class no longer has.
+APERTUS = architecture(
+    "ApertusForCausalLM", "apertus", hidden_act="xielu", rms_norm_eps=1e-5, attention_bias=False, mlp_bias=False,
+    qk_norm=True, post_norm=False, hidden_dropout=0.0, attention_dropout=0.0, rope_theta=12000000.0,
+    rope_scaling=LLAMA3_ROPE, num_hidden_layers=3, pad_token_id=3)
 RECENT = {"needs": [5, 24]}
 TIED = RECENT | {"embedding_scale": 0.25}
 # Embeddings are multiplied by much.
@@ -127,4 +134,17 @@ MODELS = {
     "gpt-neo-class-defaults-f16": (
         without(GPT_NEO, "attention_types", "attention_layers", "window_size", "intermediate_size") | dict(
             hidden_size=12, num_layers=24, num_heads=2, torch_dtype="float16"), RECENT | {"embedding_scale": 0.25}),
+    "apertus": (APERTUS, RECENT),
+    # The class's rope.
+    "apertus-class-defaults-tied-f16": (
+        new_dtype(without(APERTUS, "rope_theta", "rope_scaling", "hidden_act", "qk_norm", "post_norm", "mlp_bias") | dict(
+            torch_dtype="float16", tie_word_embeddings=True, num_attention_heads=3, num_key_value_heads=1, head_dim=10,
+            intermediate_size=21)), TIED | {"shards": 2}),
+    "apertus-biases-f32": (
+        APERTUS | dict(attention_bias=True, num_key_value_heads=4, torch_dtype="float32", hidden_size=28, head_dim=6,
+                       rope_scaling={"rope_type": "linear", "factor": 2.0}), RECENT),
+    # No numbers of the layers.
+    "apertus-relu2": (
+        new_rope(without(APERTUS, "rope_scaling") | dict(hidden_act="relu2", num_attention_heads=6, rope_theta=50000.0),
+                 rope_type="default"), RECENT),
 }
