@@ -10,6 +10,7 @@ namespace {
 // clang-format off: one line each
 constexpr GgufArchitecture kArchitectures[] = {
     {"afmoe", read_afmoe},
+    {"apertus", read_apertus},
     {"arcee", read_arcee},
     {"bert", read_bert},
     {"bloom", read_bloom},

@@ -7,6 +7,7 @@
 namespace tgi::gguf {
 
 void read_afmoe(ModelReader& model);
+void read_apertus(ModelReader& model);
 void read_arcee(ModelReader& model);
 void read_bert(ModelReader& model);
 void read_bloom(ModelReader& model);

@@ -326,7 +326,11 @@ TensorIndex ModelReader::make_index() const {
     }
     if (!is_named) unknown.emplace_back(tensor.name);
   }
-  if (unknown.empty()) return index.take();
+  if (unknown.empty()) {
+    TensorIndex out = index.take();
+    out.index["numbers"] = numbers_;
+    return out;
+  }
   const size_t count = unknown.size();
   unknown.resize(std::min(count, kMaxListed));
   throw Error(

@@ -104,6 +104,10 @@ class ModelReader {
     rules.push_back({std::string(stored), std::string(name), std::move(order), change});
   }
   std::vector<TensorRule> rules;
+  // A tensor of one number, with that shape, which files have as a field.
+  void state_number(std::string_view name, double value, const std::vector<int64_t>& shape) {
+    numbers_[std::string(name)] = {{"value", value}, {"shape", shape}};
+  }
 
   // Throws kUnsupported naming the fields that nobody asked for.
   void check_all_read() const;
@@ -124,6 +128,7 @@ class ModelReader {
   std::set<std::string> read_;
   std::vector<std::string> ignored_;
   std::optional<int64_t> end_layer_;
+  Json numbers_ = Json::object();
 };
 
 inline constexpr const char* kMlp = "model.layers.{layer}.mlp";

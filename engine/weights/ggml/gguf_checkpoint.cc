@@ -48,6 +48,8 @@ class GgufCheckpoint final : public Checkpoint {
       const auto turn = stored.find(entry.value("turn", ""));
       add(name, entry, it->second, turn == stored.end() ? nullptr : &turn->second);
     }
+    const Json numbers = index.value("numbers", Json::object());
+    for (const auto& [name, entry] : numbers.items()) add_number(name, entry);
   }
 
   const StoredTensor* find(std::string_view name) const override {
@@ -113,6 +115,18 @@ class GgufCheckpoint final : public Checkpoint {
     const auto it = records_.emplace(name, std::move(record)).first;
     if (!it->second.decoded.empty())
       it->second.bytes = std::as_bytes(std::span(it->second.decoded));
+  }
+
+  void add_number(const std::string& name, const Json& entry) {
+    Record record{.tensor = {.name = name,
+                             .dtype_name = "F32",
+                             .dtype = DType::kF32,
+                             .shape = entry.at("shape").get<std::vector<int64_t>>(),
+                             .file = files_.describe(kGgufIndexFile)},
+                  .bytes = {},
+                  .decoded = {entry.at("value").get<float>()}};
+    Record& kept = records_.emplace(name, std::move(record)).first->second;
+    kept.bytes = std::as_bytes(std::span(kept.decoded));
   }
 
   // Every row that the order names is stored.

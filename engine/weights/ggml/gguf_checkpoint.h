@@ -9,7 +9,9 @@
 //                   "change": "plus_one"},  (optional) of a vector's numbers: "plus_one",
 //                   "minus_exp"
 //                ...},
-//    "orders": {"q": [0, 2, ...], ...}}
+//    "orders": {"q": [0, 2, ...], ...},
+//    "numbers": {"model.layers.0.mlp.act_fn.beta":    (optional) tensors of one number that files
+//                  {"value": 0.5, "shape": []}, ...}}  have as fields
 // A vector that is to be changed or put in order is decoded to F32 at once; a matrix keeps its
 // blocks, and StoredTensor::row_order says where its rows lie.
 #pragma once
