@@ -35,6 +35,13 @@ GgufTestValue number_value(const std::string& key, float value) {
   return {key, GgufBytes().number<uint32_t>(6).number(value).text()};
 }
 
+GgufTestValue numbers_value(const std::string& key, const std::vector<float>& values) {
+  GgufBytes bytes;
+  bytes.number<uint32_t>(9).number<uint32_t>(6).number<uint64_t>(values.size());
+  for (const float value : values) bytes.number(value);
+  return {key, bytes.text()};
+}
+
 GgufTestValue list_value(const std::string& key, const std::vector<std::string>& texts) {
   GgufBytes bytes;
   bytes.number<uint32_t>(9).number<uint32_t>(8).number<uint64_t>(texts.size());
@@ -132,6 +139,27 @@ TEST_CASE("a model of GGUF in parts is opened by any of them") {
   // Encoders of images are no models.
   fs::rename(folder.path() + "/other.gguf", folder.path() + "/mmproj-other.gguf");
   check_whole(*open_model_files(folder.path()));
+}
+
+TEST_CASE("Apertus's activation has numbers for each layer, or the file is refused") {
+  std::vector<GgufTestValue> values = llama_values();
+  for (GgufTestValue& value : values) {
+    if (value.first.starts_with("llama.")) value.first.replace(0, 5, "apertus");
+  }
+  values.front() = text_value("general.architecture", "apertus");
+  std::vector<GgufTestTensor> tensors = llama_tensors();
+  std::erase_if(tensors, [](const auto& tensor) { return tensor.name.ends_with("gate.weight"); });
+  tensors.push_back(zeros("blk.0.attn_q_norm.weight", {kHidden / 2}));
+  tensors.push_back(zeros("blk.0.attn_k_norm.weight", {kHidden / 2}));
+  check_refused(values, tensors, "xielu.alpha_p");
+  for (const char* key : {"xielu.alpha_p", "xielu.alpha_n", "xielu.beta", "xielu.eps"}) {
+    values.push_back(numbers_value(key, {0.5F}));
+  }
+  const TempFolder folder;
+  write_file(folder.file("m.gguf"), gguf_file(values, tensors));
+  check_whole(*open_gguf(folder.file("m.gguf")));
+  values.back() = numbers_value("xielu.eps", {0.5F, 0.25F});
+  check_refused(values, tensors, "xielu.eps: expected 1 values, one for each layer, got 2");
 }
 
 TEST_CASE("a part of a GGUF model under another name says what it is") {
