@@ -118,7 +118,8 @@ std::string list_jobs(const Store& store, bool as_json) {
 
 void add_ls_flags(CLI::App& app, LsFlags& flags) {
   app.footer(
-      "Lists the built-in model, what tgi has downloaded or made, what else lies in the Hugging "
+      "Lists the built-in model, presets of `tgi create`, what tgi has downloaded or made, what "
+      "else lies in the Hugging "
       "Face cache, and GGUF files of ollama, LM Studio and llama.cpp, which stay theirs. A model "
       "is \"partial\" while something of it is missing, and \"missing\" when "
       "its folder is gone. Every name can be given to --model.");

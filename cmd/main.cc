@@ -23,6 +23,7 @@
 #include "cmd/adapters.h"
 #include "cmd/bench.h"
 #include "cmd/chat.h"
+#include "cmd/create.h"
 #include "cmd/docs.h"
 #include "cmd/doctor.h"
 #include "cmd/download_weights.h"
@@ -73,6 +74,7 @@ struct Flags {
   DoctorFlags doctor;
   DocsFlags docs;
   RunFlags run;
+  CreateFlags create;
   LogsFlags logs;
   TokenizeFlags tokenize;
   DetokenizeFlags detokenize;
@@ -150,6 +152,9 @@ constexpr std::array kCommands = {
     Command{"run", "chat with a model, or let it answer, from a name alone",
             [](CLI::App& app, Flags& flags) { add_run_flags(app, flags.run); },
             [](const Flags& flags) { return run_run(flags.run, flags.common); }},
+    Command{"create", "keep a named model with its prompt and settings, from a Modelfile",
+            [](CLI::App& app, Flags& flags) { add_create_flags(app, flags.create); },
+            [](const Flags& flags) { return run_create(flags.create, flags.common); }},
     Command{"pull", "the same as download-weights",
             [](CLI::App& app, Flags& flags) {
               add_download_weights_flags(app, flags.download_weights);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/files/preset_files.h"
 #include "base/files/speculator_folder.h"
 #include "cmd/advised_error.h"
 #include "cmd/download/converted.h"
@@ -68,7 +69,15 @@ std::optional<FoundModel> find_of_others(const std::string& model) {
 
 }  // namespace
 
+std::optional<std::string> preset_of(const std::string& model) {
+  std::error_code error;
+  const bool is_model_here =
+      std::filesystem::is_directory(model, error) || download::is_gguf_file(model);
+  return is_model_here ? std::nullopt : find_preset(model);
+}
+
 std::string resolve_model(const std::string& model, const ResolveOptions& options) {
+  if (const auto preset = preset_of(model)) return *preset;
   download::refuse_missing_gguf(model);
   const bool is_remote = download::is_remote(model);
   if (!is_remote) {
@@ -131,6 +140,7 @@ ModelPaths resolve_model_or_heads(const std::string& model, const ResolveOptions
 }
 
 std::string shown_model(const std::string& path) {
+  if (std::string preset = name_of_preset(path); !preset.empty()) return preset;
   // .../models--ORG--NAME/snapshots/COMMIT, .../converted/ORG--NAME/COMMIT, and a file in the first
   if (const auto [snapshot, file] = file_of_snapshot(path); !file.empty()) {
     const std::string name = shown_model(snapshot);

@@ -11,6 +11,9 @@ namespace tgi {
 // "demo" as it is, anything else as an absolute path.
 std::string absolute_model(const std::string& model);
 
+// The path of a preset by its name, where no folder and no GGUF file has that name.
+std::optional<std::string> preset_of(const std::string& model);
+
 struct ResolveOptions {
   std::string revision{};              // of a model of the hub; empty: main, or the one in its name
   std::string cache_dir{};             // empty: huggingface_hub's
@@ -24,9 +27,10 @@ struct ResolveOptions {
 };
 
 // What the daemon is told: "demo", or the absolute path of a folder: of its conversion, when it has
-// weights of torch only (cmd/download/converted.h). A folder of that name goes
-// before a model of the hub, an s3:// or https:// address; those are downloaded when they are not
-// in the cache as a whole, and in that case only is anybody asked. Throws what fetch_model throws.
+// weights of torch only (cmd/download/converted.h); of a preset the path of its file. A folder of
+// that name goes before a preset, and both before a model of the hub, an s3:// or https:// address;
+// those are downloaded when they are not in the cache as a whole, and in that case only is anybody
+// asked. Throws what fetch_model throws.
 std::string resolve_model(const std::string& model, const ResolveOptions& options);
 
 // The same where heads that draft may stand in place of the model that they were made for

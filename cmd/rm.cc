@@ -83,6 +83,7 @@ bool is_last_of_snapshot(const ListedModel& listed) {
 
 std::string describe(const ListedModel& listed) {
   const InstalledModel& model = listed.model;
+  if (listed.is_preset()) return "a preset, whose model stays";
   if (listed.state == State::kMissing) return "whose folder is gone";
   if (listed.is_gguf_of_snapshot()) {
     return fmt::format("{} of {}", format_bytes(model.bytes), model.path);
@@ -117,6 +118,10 @@ int64_t remove_conversion_of(const HubSnapshot& snapshot) {
 
 void remove_model(Session& session, Store& store, const ListedModel& listed) {
   const InstalledModel& model = listed.model;
+  if (listed.is_preset()) {
+    remove_preset(model.name);
+    return session.out().write(fmt::format("removed {}; its model stays\n", model.name));
+  }
   int64_t freed = 0;
   if (listed.is_gguf_of_snapshot() && !is_own_folder(listed) && !is_last_of_snapshot(listed)) {
     freed += remove_hub_files(*listed.snapshot, gguf_names(listed));
@@ -147,7 +152,7 @@ void check_removable(const Session& session, const ListedModel& listed) {
                 fmt::format("{}: a file of {}, which tgi only reads; remove it there ({})",
                             listed.model.name, listed.program, listed.model.path));
   }
-  if (!listed.is_recorded && !listed.snapshot) {
+  if (!listed.is_recorded && !listed.snapshot && !listed.is_preset()) {
     throw Error(
         Code::kInvalidArgument,
         fmt::format("{}: a folder that tgi did not make; remove it yourself", listed.model.path));
@@ -161,7 +166,8 @@ void add_rm_flags(CLI::App& app, RmFlags& flags) {
   app.footer(
       "Removes the files that no other revision of the model needs, from the Hugging Face cache "
       "and "
-      "from tgi's own folders. A folder that you named yourself is forgotten, not removed. A model "
+      "from tgi's own folders. Of a preset its file goes, and its model stays. A folder that you "
+      "named yourself is forgotten, not removed. A model "
       "that the daemon has loaded is refused. Never starts a daemon.");
   app.add_option("model", flags.models, "names as `tgi ls` shows them")
       ->type_name("MODEL")

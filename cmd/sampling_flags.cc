@@ -193,8 +193,8 @@ void add_sampling_flags(CLI::App& app, SamplingFlags& flags, bool for_chat) {
 
 bool has_idle_seed(const SamplingFlags& flags) {
   const ipc::GenerateParams params = to_params(flags);
-  const bool is_sampling = params.do_sample || params.temperature || params.top_k || params.top_p ||
-                           params.typical_p || params.min_p;
+  const bool is_sampling = params.do_sample.value_or(false) || params.temperature || params.top_k ||
+                           params.top_p || params.typical_p || params.min_p;
   return params.seed && !is_sampling;
 }
 

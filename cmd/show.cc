@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
 #include "base/error.h"
 #include "cmd/bench/table.h"
+#include "cmd/model_path.h"
 #include "cmd/models/model_list.h"
 #include "cmd/ps.h"
 #include "ipc/model_facts.h"
@@ -20,6 +22,7 @@ struct Shown {
   std::vector<InstalledFile> files;
   std::optional<ipc::ModelFacts> facts;
   std::optional<ipc::AdapterFolder> adapter;  // instead of facts, of an adapter
+  std::optional<Preset> preset;               // of one, with the facts of its base
   std::string problem;                        // why there are no facts
 };
 
@@ -176,8 +179,43 @@ std::string memory_table(const ipc::ModelFacts& facts) {
       facts.backend, format_bytes(facts.memory), table.text(), errors);
 }
 
+// A text of several lines, the first beside the name.
+std::string text_rows(std::string_view name, const std::string& text) {
+  std::string out;
+  size_t begin = 0;
+  do {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    out += row(begin == 0 ? name : "", text.substr(begin, end - begin));
+    begin = end + 1;
+  } while (begin < text.size());
+  return out;
+}
+
+std::string preset_rows(const Preset& preset) {
+  std::string out = row("from", shown_model(preset.from));
+  if (!preset.adapter.empty()) out += row("adapter", preset.adapter);
+  for (const ParameterLine& line : parameter_lines(preset.parameters)) {
+    out += row(line.name, line.value);
+  }
+  if (preset.system) out += text_rows("system", *preset.system);
+  if (preset.chat_template) out += text_rows("template", *preset.chat_template);
+  for (const PresetMessage& message : preset.messages) {
+    out += text_rows("message", fmt::format("{}: {}", message.role, message.content));
+  }
+  for (const std::string& license : preset.licenses) out += text_rows("licence", license);
+  return out;
+}
+
+// With the base's name as commands take it, where it has one.
+std::string modelfile_of(const Preset& preset) {
+  Preset named = preset;
+  named.from = shown_model(preset.from);
+  return to_modelfile(named);
+}
+
 std::string text_of(const Shown& shown) {
   std::string out = origin_rows(shown.listed, shown.adapter.has_value());
+  if (shown.preset) out += preset_rows(*shown.preset);
   if (shown.adapter) out += adapter_rows(*shown.adapter);
   if (shown.facts) out += facts_rows(*shown.facts);
   if (!shown.problem.empty()) out += row("can't be loaded", shown.problem);
@@ -195,6 +233,7 @@ std::string json_of(const Shown& shown) {
   }
   out["facts"] = shown.facts ? ipc::to_json(*shown.facts) : ipc::OrderedJson();
   if (shown.adapter) out.update(ipc::to_json(*shown.adapter));
+  if (shown.preset) out["modelfile"] = modelfile_of(*shown.preset);
   out["error"] = shown.problem.empty() ? ipc::OrderedJson() : ipc::OrderedJson(shown.problem);
   return out.dump(-1, ' ', false, ipc::OrderedJson::error_handler_t::replace) + "\n";
 }
@@ -230,10 +269,13 @@ void add_show_flags(CLI::App& app, ShowFlags& flags) {
       "Sizes are planned as loading plans them, for one sequence of 2048, 8192, 32768 and as many "
       "tokens as the model is meant for. Starts a daemon when none is running; nothing is loaded.");
   app.add_option("model", flags.model,
-                 "a name as `tgi ls` shows it, or a folder; a LoRA adapter too")
+                 "a name as `tgi ls` shows it, a preset too, or a folder; a LoRA adapter too")
       ->type_name("MODEL")
       ->required();
-  app.add_flag("--json", flags.json, "write one JSON object");
+  auto* json = app.add_flag("--json", flags.json, "write one JSON object");
+  app.add_flag("--modelfile", flags.modelfile,
+               "write a Modelfile that `tgi create` reads; no daemon is needed")
+      ->excludes(json);
 }
 
 int run_show(const ShowFlags& flags, const CommonFlags& common) {
@@ -243,14 +285,22 @@ int run_show(const ShowFlags& flags, const CommonFlags& common) {
     const Store store = Store::open();
     shown.listed = find_listed_model(store, flags.model);
   }
-  if (!shown.listed.model.path.empty()) shown.files = files_of_folder(shown.listed.model.path);
+  if (shown.listed.is_preset()) shown.preset = read_preset(shown.listed.model.path);
+  if (flags.modelfile) {
+    const Preset plain{.from = shown.listed.model.name, .parameters = {}};
+    session.out().write(modelfile_of(shown.preset ? *shown.preset : plain));
+    return 0;
+  }
+  if (!shown.listed.model.path.empty() && !shown.preset)
+    shown.files = files_of_folder(shown.listed.model.path);
   for (InstalledFile& file : shown.files) {
     for (const InstalledFile& recorded : shown.listed.model.files) {
       if (recorded.name == file.name) file.hash = recorded.hash;
     }
   }
   if (shown.listed.state == ListedModel::State::kMissing) {
-    shown.problem = "its folder is gone; `tgi rm` forgets it";
+    shown.problem = shown.preset ? fmt::format("{} is gone", shown.preset->from)
+                                 : "its folder is gone; `tgi rm` forgets it";
   } else {
     ask_daemon(session, shown);
   }

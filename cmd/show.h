@@ -11,6 +11,7 @@ namespace tgi {
 struct ShowFlags {
   std::string model;
   bool json = false;
+  bool modelfile = false;
 };
 
 void add_show_flags(CLI::App& app, ShowFlags& flags);

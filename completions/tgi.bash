@@ -28,7 +28,7 @@ _tgi() {
     previous=${COMP_WORDS[COMP_CWORD-2]}
   fi
   if [ "$COMP_CWORD" -eq 1 ]; then
-    _tgi_words 'generate chat embed rerank serve ps adapters load unload stop download-weights quantize ls show rm bench doctor run pull tokenize detokenize render logs version --version -h --help'
+    _tgi_words 'generate chat embed rerank serve ps adapters load unload stop download-weights quantize ls show rm bench doctor run create pull tokenize detokenize render logs version --version -h --help'
     return
   fi
   case "${COMP_WORDS[1]}" in
@@ -274,7 +274,7 @@ _tgi() {
       case "$previous" in
         --socket) _tgi_files; return ;;
       esac
-      options='--json --socket --no-start -v --verbose -h --help --help-all'
+      options='--json --modelfile --socket --no-start -v --verbose -h --help --help-all'
       others="_tgi_models"
       ;;
     rm)
@@ -337,6 +337,13 @@ _tgi() {
       esac
       options='--system --raw --offline --socket --no-start -v --verbose -h --help --help-all'
       others="_tgi_models"
+      ;;
+    create)
+      case "$previous" in
+        -f|--file) _tgi_files; return ;;
+        --socket) _tgi_files; return ;;
+      esac
+      options='-f --file --offline --socket --no-start -v --verbose -h --help --help-all'
       ;;
     pull)
       case "$previous" in

@@ -36,6 +36,7 @@ _tgi() {
     'bench:measure prefill and decode speed over the socket'
     'doctor:look for what is wrong with this machine, the daemon or its model'
     'run:chat with a model, or let it answer, from a name alone'
+    'create:keep a named model with its prompt and settings, from a Modelfile'
     'pull:the same as download-weights'
     'tokenize:show the tokens of a text'
     'detokenize:write the text of tokens'
@@ -439,6 +440,7 @@ _tgi() {
     show)
       _arguments \
         '--json[write one JSON object]' \
+        '--modelfile[write a Modelfile that `tgi create` reads; no daemon is needed]' \
         '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
         '--no-start[do not start a daemon when none is running]' \
         '-v[say more on stderr\: what is done, tokens per second]' \
@@ -551,6 +553,21 @@ _tgi() {
         '--help-all[show every option, by what it is about]' \
         ':MODEL:_tgi_models' \
         '::PROMPT: ' \
+        && return 0
+      ;;
+    create)
+      _arguments \
+        '-f[the Modelfile; - reads it from standard input; default\: Modelfile in this folder]:FILE:_files' \
+        '--file[the Modelfile; - reads it from standard input; default\: Modelfile in this folder]:FILE:_files' \
+        '--offline[download nothing]' \
+        '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
+        '--no-start[do not start a daemon when none is running]' \
+        '-v[say more on stderr\: what is done, tokens per second]' \
+        '--verbose[say more on stderr\: what is done, tokens per second]' \
+        '-h[show the options that matter most, and examples]' \
+        '--help[show the options that matter most, and examples]' \
+        '--help-all[show every option, by what it is about]' \
+        ':NAME: ' \
         && return 0
       ;;
     pull)

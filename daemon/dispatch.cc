@@ -327,9 +327,8 @@ void handle_adapters(Services& services,
 void handle_tokenize(Services& services,
                      const Caller& caller,
                      const Asked<ipc::TokenizeParams>& asked) {
-  answer_with_model(services, caller, asked->model, [asked](ServedModel& model) {
-    return ipc::to_json(model.intake().tokenize(*asked));
-  });
+  answer_with_model(services, caller, asked->model,
+                    [asked](ServedModel& model) { return ipc::to_json(model.tokenize(*asked)); });
 }
 
 void handle_detokenize(Services& services,

@@ -62,6 +62,8 @@ std::span<const Field<ProgressEvent>> fields<ProgressEvent>();
 template <>
 std::span<const Field<TokenSpan>> fields<TokenSpan>();
 template <>
+std::span<const Field<SamplingDefaults>> fields<SamplingDefaults>();
+template <>
 std::span<const Field<GenerateParams>> fields<GenerateParams>();
 template <>
 std::span<const Field<GenerateRequest>> fields<GenerateRequest>();

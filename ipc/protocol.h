@@ -42,6 +42,7 @@ inline constexpr size_t kMaxJsonValues = size_t{4} << 20;
 inline constexpr size_t kMaxLogitBiases = 1024;
 inline constexpr size_t kMaxAdapterName = 1024;   // bytes
 inline constexpr size_t kMaxMergedAdapters = 32;  // into one
+inline constexpr int64_t kAllTokens = INT32_MAX;  // as top_k: off, whatever the defaults say
 
 // Method names.
 inline constexpr std::string_view kGenerate = "generate";
@@ -90,16 +91,28 @@ struct ToolChoice {
   std::vector<std::string> names;  // these alone; empty: any
 };
 
+// What holds where the request says nothing: of an API, below what the model's preset says.
+struct SamplingDefaults {
+  std::optional<double> temperature{};  // as in GenerateParams
+  std::optional<int64_t> top_k{};
+  std::optional<double> top_p{};
+  std::optional<double> min_p{};
+  std::optional<int64_t> max_new_tokens{};  // at most; fewer where they do not fit
+};
+
 // How to pick tokens. Absent optionals mean "off" or "the model's default".
 struct GenerateParams {
   // absent: all that fits, max_total_tokens - prompt; 0: the prompt alone is computed
   std::optional<int64_t> max_new_tokens;
-  bool do_sample = false;             // sampling is on as well when any of the next five is given
+  // Sampling is on as well when any of the next five is given. False, and none of them: greedy,
+  // whatever the model's preset says; absent: as that says.
+  std::optional<bool> do_sample{};
   std::optional<double> temperature;  // > 0
   std::optional<int64_t> top_k;       // > 0
   std::optional<double> top_p;        // (0, 1]
   std::optional<double> typical_p;    // (0, 1]
   std::optional<double> min_p;        // [0, 1]: keeps p >= min_p * p_max
+  std::optional<SamplingDefaults> sampling_defaults{};
   std::optional<double> repetition_penalty;  // > 0; 1 is off; over prompt and output
   std::optional<double> frequency_penalty;   // [-2, 2]; per occurrence in the output
   std::optional<double> presence_penalty;    // [-2, 2]; once per distinct token of the output

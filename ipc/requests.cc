@@ -232,6 +232,19 @@ std::span<const Field<ToolChoice>> fields<ToolChoice>() {
 }
 
 template <>
+std::span<const Field<SamplingDefaults>> fields<SamplingDefaults>() {
+  using D = SamplingDefaults;
+  static constexpr std::array kFields = {
+      field<&D::temperature>("temperature", {.low = 0, .above_low = true}),
+      field<&D::top_k>("top_k", {.low = 1}),
+      field<&D::top_p>("top_p", {.low = 0, .high = 1, .above_low = true}),
+      field<&D::min_p>("min_p", {.low = 0, .high = 1}),
+      field<&D::max_new_tokens>("max_new_tokens", {.low = 0}),
+  };
+  return kFields;
+}
+
+template <>
 std::span<const Field<GenerateParams>> fields<GenerateParams>() {
   using P = GenerateParams;
   constexpr Rules kPositive = {.low = 0, .above_low = true};
@@ -245,6 +258,7 @@ std::span<const Field<GenerateParams>> fields<GenerateParams>() {
       field<&P::top_p>("top_p", kShare),
       field<&P::typical_p>("typical_p", kShare),
       field<&P::min_p>("min_p", {.low = 0, .high = 1}),
+      field<&P::sampling_defaults>("sampling_defaults"),
       field<&P::repetition_penalty>("repetition_penalty", kPositive),
       field<&P::frequency_penalty>("frequency_penalty", kPenalty),
       field<&P::presence_penalty>("presence_penalty", kPenalty),

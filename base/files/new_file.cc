@@ -63,10 +63,21 @@ void NewFile::append(std::span<const std::byte> bytes) {
   }
 }
 
-bool NewFile::commit() {
+void NewFile::finish_writing() {
   if (::fsync(file_.get()) != 0) fail_file(final_, errno);
   // A file system may tell only now that there was no room.
   if (::close(file_.release()) != 0) fail_file(final_, errno);
+}
+
+void NewFile::commit_over() {
+  finish_writing();
+  if (::rename(partial_.c_str(), final_.c_str()) != 0) fail_file(final_, errno);
+  partial_.clear();
+  sync_folder(fs::path(final_).parent_path().string());
+}
+
+bool NewFile::commit() {
+  finish_writing();
   if (::renameat2(AT_FDCWD, partial_.c_str(), AT_FDCWD, final_.c_str(), RENAME_NOREPLACE) != 0) {
     if (errno == EEXIST) return false;
     // File systems without that call have links at least, or neither.

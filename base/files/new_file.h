@@ -34,7 +34,12 @@ class NewFile {
   // stays.
   bool commit();
 
+  // The same, in place of one that is there: whoever opens it has the old one or the new one.
+  void commit_over();
+
  private:
+  void finish_writing();
+
   std::string final_;
   std::string partial_;
   UniqueFd file_;

@@ -122,9 +122,11 @@ class Server final : public httplib::Server, public HttpLibrary {
     set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
       return before_body(request, response);
     });
-    Post(kAnyPath,
-         [this](const httplib::Request& request, httplib::Response& response,
-                const httplib::ContentReader& reader) { with_body(request, response, reader); });
+    const HandlerWithContentReader read_body =
+        [this](const httplib::Request& request, httplib::Response& response,
+               const httplib::ContentReader& reader) { with_body(request, response, reader); };
+    Post(kAnyPath, read_body);
+    Delete(kAnyPath, read_body);
     const HandlerWithResponse explain = [this](const httplib::Request&,
                                                httplib::Response& response) {
       if (current->answered) return HandlerResponse::Unhandled;
@@ -249,7 +251,8 @@ class Server final : public httplib::Server, public HttpLibrary {
       fill_response(std::move(*answer), response);
       return HandlerResponse::Handled;
     }
-    if (from.method != "POST") {
+    const bool is_read = from.method == "POST" || (from.method == "DELETE" && has_body);
+    if (!is_read) {
       fill_response(handler_.on_request(request), response);
       return HandlerResponse::Handled;
     }

@@ -70,10 +70,10 @@ void leave_out_samplers(const std::vector<std::string>& names, CompletionBody& o
     out.presence_penalty.reset();
     out.frequency_penalty.reset();
   }
-  if (!has("top_k")) out.top_k.reset();
+  if (!has("top_k")) out.top_k = int32_t{ipc::kAllTokens};
   if (!has("typ_p") && !has("typical_p")) out.typical_p.reset();
-  if (!has("top_p")) out.top_p.reset();
-  if (!has("min_p")) out.min_p.reset();
+  if (!has("top_p")) out.top_p = 1;
+  if (!has("min_p")) out.min_p = 0;
   if (!has("temperature") && out.temperature.value_or(1) > 0) out.temperature = 1;
 }
 
@@ -312,10 +312,11 @@ OrderedJson generation_settings(const LlamaCppBody& body, const CompletionBody& 
   return {{"n_predict", num_predict},
           {"max_tokens", num_predict},
           {"seed", asked.seed ? OrderedJson(asked.seed->value) : OrderedJson(-1)},
-          {"temperature", number(asked.temperature, 1.0)},
-          {"top_k", number(asked.top_k, 0)},
-          {"top_p", number(asked.top_p, 1.0)},
-          {"min_p", number(asked.min_p, 0.0)},
+          {"temperature", number(asked.temperature, kLlamaCppDefaults.temperature)},
+          {"top_k", asked.top_k == ipc::kAllTokens ? OrderedJson(0)
+                                                   : number(asked.top_k, kLlamaCppDefaults.top_k)},
+          {"top_p", number(asked.top_p, kLlamaCppDefaults.top_p)},
+          {"min_p", number(asked.min_p, kLlamaCppDefaults.min_p)},
           {"typical_p", number(asked.typical_p, 1.0)},
           {"repeat_penalty", number(asked.repetition_penalty, 1.0)},
           {"repeat_last_n", body.repeat_last_n.value_or(-1) == 0 ? 0 : -1},

@@ -5,13 +5,18 @@
 namespace tgi::http {
 
 void to_openai(const LlamaSampling& from, const LlamaDefaults& defaults, OpenAiParameters& to) {
-  to.temperature = from.temperature.value_or(defaults.temperature);
-  const int32_t top_k = from.top_k.value_or(defaults.top_k);
-  if (top_k > 0) to.top_k = top_k;
-  const double top_p = from.top_p.value_or(defaults.top_p);
-  top_p > 0 ? to.top_p = top_p : to.temperature = 0;  // 0 leaves the most likely token alone
-  const double min_p = from.min_p.value_or(defaults.min_p);
-  if (min_p > 0) to.min_p = min_p;
+  to.sampling_defaults = {.temperature = defaults.temperature,
+                          .top_k = defaults.top_k,
+                          .top_p = defaults.top_p,
+                          .min_p = defaults.min_p};
+  to.temperature = from.temperature;
+  if (from.top_k) to.top_k = *from.top_k > 0 ? *from.top_k : int32_t{ipc::kAllTokens};
+  to.top_p = from.top_p;
+  if (from.top_p == 0.0) {  // it leaves the most likely token alone
+    to.top_p.reset();
+    to.temperature = 0;
+  }
+  to.min_p = from.min_p;
   to.typical_p = from.typical_p;
   if (from.repeat_last_n.value_or(-1) != 0) {
     to.repetition_penalty = from.repeat_penalty;

@@ -226,7 +226,7 @@ ipc::GenerateRequest to_daemon(const GenerateParameters& p,
   out.stream = stream;
   ipc::GenerateParams& to = out.params;
   if (p.max_new_tokens) to.max_new_tokens = *p.max_new_tokens;
-  to.do_sample = p.do_sample;
+  if (p.do_sample) to.do_sample = true;  // its clients always say false
   // A neutral temperature does not make TGI sample.
   if (p.temperature && *p.temperature != 1) to.temperature = p.temperature;
   if (p.top_k) to.top_k = *p.top_k;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "cmd/http/ollama_body.h"
 #include "cmd/http/routes.h"
@@ -31,10 +32,24 @@ Response ollama_generate(std::shared_ptr<Scope> scope, const OllamaGenerateBody&
 Response ollama_embed(std::shared_ptr<Scope> scope, const OllamaEmbedBody& body);
 Response ollama_embeddings(std::shared_ptr<Scope> scope, const OllamaEmbeddingsBody& body);
 Response ollama_show(std::shared_ptr<Scope> scope, const OllamaModelBody& body);
+Response ollama_create(std::shared_ptr<Scope> scope, const OllamaCreateBody& body);
+Response ollama_delete(std::shared_ptr<Scope> scope, const OllamaModelBody& body);
 Response ollama_pull(std::shared_ptr<Scope> scope, const OllamaModelBody& body);
 Response ollama_tags(std::shared_ptr<Scope> scope, const Request& request);
 Response ollama_ps(std::shared_ptr<Scope> scope, const Request& request);
 Response ollama_version(std::shared_ptr<Scope> scope, const Request& request);
+
+struct ServedStatus {
+  std::string model_id;
+  int64_t max_total_tokens = 0;
+  ipc::ModelStatus model;     // of one that was never loaded its name and nothing else
+  double uptime_seconds = 0;  // of the daemon
+  bool is_loaded = true;
+  ipc::ModelStay stay{};
+};
+
+// Of all models, the default one's first.
+std::vector<ServedStatus> ask_served(Scope& scope);
 
 // Sets the adapter that the name means, where it means one. Throws ollama's 404 for a name that is
 // nobody's.

@@ -230,6 +230,24 @@ std::span<const BodyField<OllamaEmbeddingsBody>> body_fields<OllamaEmbeddingsBod
 }
 
 template <>
+std::span<const BodyField<OllamaCreateBody>> body_fields<OllamaCreateBody>() {
+  using B = OllamaCreateBody;
+  static constexpr auto kFields = joined_rows(
+      model_rows<B>(),
+      std::array<BodyField<B>, 7>{
+          body_field<&B::from>("from", {"a model of this server by its name, or a preset"}),
+          body_field<&B::system>("system", {"the system prompt of chats that bring none"}),
+          body_field<&B::chat_template>("template",
+                                        {"a chat template in Jinja, in place of the model's"}),
+          body_field<&B::parameters>("parameters",
+                                     {"defaults of `options`, as PARAMETER of a Modelfile"}),
+          body_field<&B::messages>("messages", {"that every chat begins with"}),
+          body_field<&B::license>("license", {"a text or a list of texts"}),
+          body_field<&B::stream>("stream", {"lines of JSON; default true"})});
+  return kFields;
+}
+
+template <>
 std::span<const BodyField<OllamaModelBody>> body_fields<OllamaModelBody>() {
   using B = OllamaModelBody;
   static constexpr auto kFields =
@@ -269,6 +287,17 @@ std::span<const ExtraField> extra_fields<OllamaEmbedBody>() {
 template <>
 std::span<const ExtraField> extra_fields<OllamaEmbeddingsBody>() {
   return kOllamaVectorExtras;
+}
+
+template <>
+std::span<const ExtraField> extra_fields<OllamaCreateBody>() {
+  static constexpr std::array kExtras = {
+      ExtraField{"files", "[{}]", "no files are taken; `tgi create` reads those of this machine"},
+      ExtraField{"adapters", "[{}]", "no files are taken; `tgi create` reads ADAPTER"},
+      ExtraField{"quantize", R"([""])", "`tgi quantize` rounds models"},
+      ExtraField{"quantization", R"([""])", "`tgi quantize` rounds models"},
+  };
+  return kExtras;
 }
 
 template <>

@@ -60,7 +60,18 @@ struct OllamaEmbeddingsBody : OllamaKept {
   std::optional<std::string> prompt;
 };
 
-// Of /api/show and /api/pull.
+// Of /api/create: a preset (base/files/preset.h).
+struct OllamaCreateBody : OllamaModel {
+  std::optional<bool> stream;
+  std::optional<std::string> from;
+  std::optional<std::string> system;
+  std::optional<std::string> chat_template;  // "template"
+  std::optional<OrderedJson> parameters;     // {name: value}
+  std::optional<OrderedJson> messages;       // [{role, content}]
+  std::optional<OrderedJson> license;        // a text or a list of them
+};
+
+// Of /api/show, /api/pull and /api/delete.
 struct OllamaModelBody : OllamaModel {
   std::optional<bool> stream;
 };
@@ -76,6 +87,8 @@ std::span<const BodyField<OllamaEmbedBody>> body_fields<OllamaEmbedBody>();
 template <>
 std::span<const BodyField<OllamaEmbeddingsBody>> body_fields<OllamaEmbeddingsBody>();
 template <>
+std::span<const BodyField<OllamaCreateBody>> body_fields<OllamaCreateBody>();
+template <>
 std::span<const BodyField<OllamaModelBody>> body_fields<OllamaModelBody>();
 template <>
 std::span<const ExtraField> extra_fields<OllamaOptions>();
@@ -87,6 +100,8 @@ template <>
 std::span<const ExtraField> extra_fields<OllamaEmbedBody>();
 template <>
 std::span<const ExtraField> extra_fields<OllamaEmbeddingsBody>();
+template <>
+std::span<const ExtraField> extra_fields<OllamaCreateBody>();
 template <>
 std::span<const ExtraField> extra_fields<OllamaModelBody>();
 template <>

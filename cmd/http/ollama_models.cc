@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/files/preset_files.h"
 #include "cmd/http/adapters.h"
 #include "cmd/http/info_api.h"
 #include "cmd/http/model_choice.h"
@@ -104,6 +105,48 @@ OrderedJson capabilities_of(const ipc::ModelStatus& model) {
   return out;
 }
 
+// Nothing where it is none, or can't be read (any more).
+std::optional<Preset> preset_of(const ipc::ModelStatus& model) {
+  if (!is_preset_path(model.name)) return std::nullopt;
+  try {
+    return read_preset(model.name);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+// Lines as ollama writes them.
+std::string parameters_text(const std::optional<Preset>& preset, int64_t max_total_tokens) {
+  std::string out = fmt::format("num_ctx {}", max_total_tokens);
+  if (!preset) return out;
+  for (const ParameterLine& line : parameter_lines(preset->parameters)) {
+    if (line.name == "num_ctx") continue;  // the line above is what came of it
+    out += line.name == "stop" ? fmt::format("\nstop {}", dump_json(line.value))
+                               : fmt::format("\n{} {}", line.name, line.value);
+  }
+  return out;
+}
+
+// Where on this machine its base lies is nobody's business over HTTP.
+std::string modelfile_of(const Preset& preset) {
+  Preset named = preset;
+  named.from = std::filesystem::path(preset.from).filename().string();
+  if (!preset.adapter.empty()) {
+    named.adapter = std::filesystem::path(preset.adapter).filename().string();
+  }
+  return to_modelfile(named);
+}
+
+void add_preset(const Preset& preset, OrderedJson& out) {
+  if (preset.chat_template) out["template"] = *preset.chat_template;
+  if (preset.system) out["system"] = *preset.system;
+  if (!preset.licenses.empty())
+    out["license"] = fmt::format("{}", fmt::join(preset.licenses, "\n"));
+  for (const PresetMessage& message : preset.messages) {
+    out["messages"].push_back({{"role", message.role}, {"content", message.content}});
+  }
+}
+
 // What its files say, unless the daemon can't read them (any more).
 std::optional<ipc::ModelFacts> facts_of(const Scope& scope, const ipc::ModelStatus& model) {
   try {
@@ -131,16 +174,21 @@ OrderedJson model_info(const ipc::ModelStatus& model, const std::optional<ipc::M
   return out;
 }
 
-struct ServedStatus {
-  std::string model_id;
-  int64_t max_total_tokens = 0;
-  ipc::ModelStatus model;     // of one that was never loaded its name and nothing else
-  double uptime_seconds = 0;  // of the daemon
-  bool is_loaded = true;
-  ipc::ModelStay stay{};
-};
+// Of one that is in use: if that ended now.
+std::string expires_at(const ipc::ModelStay& stay) {
+  if (stay.pinned || stay.keep_alive_seconds < 0) return "9999-12-31T23:59:59Z";  // it stays
+  const double seconds = stay.expires_in_seconds.value_or(stay.keep_alive_seconds);
+  return ollama_time(system_clock::now() + std::chrono::duration_cast<system_clock::duration>(
+                                               std::chrono::duration<double>(seconds)));
+}
 
-// Of all models, the default one's first.
+void require_known(Scope& scope, const std::string& name) {
+  ipc::GenerateRequest request;
+  choose_ollama_model(scope, name, request);
+}
+
+}  // namespace
+
 std::vector<ServedStatus> ask_served(Scope& scope) {
   const auto served = models_now(scope.service());
   const ipc::Status daemon = ask_status(scope);
@@ -164,21 +212,6 @@ std::vector<ServedStatus> ask_served(Scope& scope) {
   }
   return out;
 }
-
-// Of one that is in use: if that ended now.
-std::string expires_at(const ipc::ModelStay& stay) {
-  if (stay.pinned || stay.keep_alive_seconds < 0) return "9999-12-31T23:59:59Z";  // it stays
-  const double seconds = stay.expires_in_seconds.value_or(stay.keep_alive_seconds);
-  return ollama_time(system_clock::now() + std::chrono::duration_cast<system_clock::duration>(
-                                               std::chrono::duration<double>(seconds)));
-}
-
-void require_known(Scope& scope, const std::string& name) {
-  ipc::GenerateRequest request;
-  choose_ollama_model(scope, name, request);
-}
-
-}  // namespace
 
 std::string ollama_time(system_clock::time_point time) {
   const auto since = time.time_since_epoch();
@@ -245,19 +278,37 @@ Response ollama_ps(std::shared_ptr<Scope> scope, const Request& /*request*/) {
   return json_response(200, {{"models", std::move(models)}});
 }
 
+// The one that the scope's request is for.
+static ServedStatus served_of(Scope& scope) {
+  std::vector<ServedStatus> models = ask_served(scope);
+  for (ServedStatus& each : models) {
+    if (each.model_id == scope.options().model_id) return std::move(each);
+  }
+  throw ApiError(503, "unavailable", "no model is loaded");
+}
+
 Response ollama_show(std::shared_ptr<Scope> scope, const OllamaModelBody& body) {
   require_known(*scope, ollama_name(body));
-  const ipc::Status status = ask_status(*scope);
-  const ipc::ModelStatus& model = *status.model;
+  const ServedStatus served = served_of(*scope);
+  ipc::ModelStatus model = served.model;
   const std::optional<ipc::ModelFacts> facts = facts_of(*scope, model);
-  OrderedJson out = {{"modelfile", fmt::format("FROM {}\n", scope->options().model_id)},
-                     {"parameters", fmt::format("num_ctx {}", scope->options().max_total_tokens)},
+  if (facts && model.architecture.empty()) {  // it was never loaded
+    model.architecture = facts->architecture;
+    model.num_params = facts->num_params;
+    model.vocab_size = facts->vocab_size;
+    model.max_total_tokens = facts->max_positions;
+  }
+  const std::optional<Preset> preset = preset_of(model);
+  OrderedJson out = {{"modelfile", preset ? modelfile_of(*preset)
+                                          : fmt::format("FROM {}\n", scope->options().model_id)},
+                     {"parameters", parameters_text(preset, scope->options().max_total_tokens)},
                      {"template", ""},  // in Go's notation, which no model here has
                      {"details", details_of(model)},
                      {"model_info", model_info(model, facts)},
                      {"capabilities", capabilities_of(model)},
-                     {"modified_at", modified_at(model, status.uptime_seconds)}};
+                     {"modified_at", modified_at(model, served.uptime_seconds)}};
   if (facts && !facts->licence.empty()) out["license"] = facts->licence;
+  if (preset) add_preset(*preset, out);
   return json_response(200, out);
 }
 

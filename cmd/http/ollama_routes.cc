@@ -18,13 +18,6 @@ Response with_body(std::shared_ptr<Scope> scope, const Request& request) {
   throw ApiError(501, "unsupported", fmt::format("this server {}; {}", what, instead));
 }
 
-Response refuse_delete(std::shared_ptr<Scope>, const Request&) {
-  refuse_store("removes no models", "`tgi rm MODEL` does");
-}
-Response refuse_create(std::shared_ptr<Scope>, const Request&) {
-  refuse_store("makes no models",
-               "`tgi quantize MODEL OUTDIR` rounds one, `tgi load MODEL` loads a folder or a file");
-}
 Response refuse_copy(std::shared_ptr<Scope>, const Request&) {
   refuse_store("gives models no other names", "`tgi serve MODEL` serves one by its name");
 }
@@ -61,10 +54,12 @@ constexpr std::array kOllamaRoutes = {
     Route{"POST", "/api/pull", true, &kOllamaErrors, with_body<OllamaModelBody, ollama_pull>,
           "As ollama: the model served is here; others are not pulled", "OllamaModelRequest",
           "OllamaStatus", true, kJsonLines.content_type},
-    Route{"DELETE", "/api/delete", true, &kOllamaErrors, refuse_delete,
-          "Refused: `tgi rm` removes models", "", ""},
-    Route{"POST", "/api/create", true, &kOllamaErrors, refuse_create,
-          "Refused: `tgi quantize` makes models", "", ""},
+    Route{"DELETE", "/api/delete", true, &kOllamaErrors, with_body<OllamaModelBody, ollama_delete>,
+          "As ollama: remove a preset; other models are not removed", "OllamaModelRequest", ""},
+    // Not of any type: what a browser sends for any page without asking first makes no models.
+    Route{"POST", "/api/create", true, &kOllamaErrors, with_body<OllamaCreateBody, ollama_create>,
+          "As ollama: keep a preset of a model that is served, and serve it", "OllamaCreateRequest",
+          "OllamaStatus", false, kJsonLines.content_type},
     Route{"POST", "/api/copy", true, &kOllamaErrors, refuse_copy, "Refused: models have one name",
           "", ""},
     Route{"POST", "/api/push", true, &kOllamaErrors, refuse_push,
@@ -107,7 +102,7 @@ constexpr std::string_view kOllamaSchemas = R"json({
     "expires_at": {"type": "string"}, "size_vram": {"type": "integer"}, "context_length": {"type": "integer"}}}}}},
 "OllamaModel": {"type": "object", "required": ["details", "model_info", "capabilities"], "properties": {
   "modelfile": {"type": "string"}, "parameters": {"type": "string"}, "template": {"type": "string"},
-  "license": {"type": "string"}, "modified_at": {"type": "string"},
+  "license": {"type": "string"}, "system": {"type": "string"}, "messages": {"type": "array", "items": {"type": "object"}}, "modified_at": {"type": "string"},
   "details": {"$ref": "#/components/schemas/OllamaDetails"}, "model_info": {"type": "object"},
   "capabilities": {"type": "array", "items": {"type": "string"}}}},
 "OllamaVersion": {"type": "object", "required": ["version"], "properties": {"version": {"type": "string"}}},
@@ -127,6 +122,7 @@ void add_ollama_schemas(OrderedJson& schemas) {
   schemas["OllamaGenerateRequest"] = body_schema<OllamaGenerateBody>();
   schemas["OllamaEmbedRequest"] = body_schema<OllamaEmbedBody>();
   schemas["OllamaEmbeddingsRequest"] = body_schema<OllamaEmbeddingsBody>();
+  schemas["OllamaCreateRequest"] = body_schema<OllamaCreateBody>();
   schemas["OllamaModelRequest"] = body_schema<OllamaModelBody>();
 }
 

@@ -293,14 +293,15 @@ bool is_greedy(const OpenAiParameters& parameters) {
 }
 
 void fill_sampling(const OpenAiParameters& p, const ApiOptions& options, ipc::GenerateParams& to) {
+  to.do_sample = !is_greedy(p);
   if (!is_greedy(p)) {
-    to.do_sample = true;
     to.temperature = p.temperature;
-    if (p.top_p && *p.top_p < 1) to.top_p = p.top_p;
+    to.top_p = p.top_p;
     if (p.typical_p && *p.typical_p < 1) to.typical_p = p.typical_p;
     to.min_p = p.min_p;
     if (p.top_k.value_or(0) > 0) to.top_k = *p.top_k;
   }
+  to.sampling_defaults = p.sampling_defaults;
   to.repetition_penalty = p.repetition_penalty;
   to.frequency_penalty = p.frequency_penalty;
   to.presence_penalty = p.presence_penalty;

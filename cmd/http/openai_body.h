@@ -43,6 +43,7 @@ struct OpenAiParameters : GuideFields {
   bool stream = false;
   bool ignore_eos = false;
   std::optional<uint32_t> speculate;
+  std::optional<ipc::SamplingDefaults> sampling_defaults{};  // of the API, no field of a body
 };
 
 struct ChatBody : OpenAiParameters, ToolFields, ReasoningFields {

@@ -135,6 +135,25 @@ ListedModel of_others(const FoundModel& found) {
   return out;
 }
 
+// Missing: what it is made of can't be read any more.
+ListedModel of_preset(const StoredPreset& stored) {
+  ListedModel out;
+  out.model.name = stored.name;
+  out.model.source = "preset";
+  out.model.format = "preset";
+  out.model.path = stored.path;
+  out.model.bytes = stored.bytes;
+  out.model.installed_at = stored.written_at;
+  std::error_code error;
+  try {
+    const std::string from = read_preset(stored.path).from;
+    if (from != "demo" && !fs::exists(from, error)) out.state = State::kMissing;
+  } catch (const Error&) {
+    out.state = State::kMissing;
+  }
+  return out;
+}
+
 ListedModel of_record(InstalledModel model, const std::vector<HubSnapshot>& snapshots) {
   ListedModel out;
   out.is_recorded = true;
@@ -244,6 +263,7 @@ std::vector<ListedModel> list_models(const Store& store) {
       if (!is_known) out.push_back(std::move(model));
     }
   }
+  for (const StoredPreset& preset : list_presets()) out.push_back(of_preset(preset));
   for (const FoundModel& found : find_models_of_others(download::environment())) {
     const bool is_known = std::ranges::any_of(
         out, [&](const ListedModel& listed) { return listed.model.name == found.name; });
@@ -257,8 +277,12 @@ std::vector<ListedModel> list_models(const Store& store) {
 ListedModel find_listed_model(const Store& store, const std::string& name) {
   const std::vector<ListedModel> models = list_models(store);
   const std::string path = absolute_model(name);
+  const std::optional<std::string> preset = preset_of(name);
   for (const ListedModel& listed : models) {
-    if (listed.model.name == name || listed.model.path == path) return listed;
+    if (preset ? listed.model.path == *preset
+               : listed.model.name == name || listed.model.path == path) {
+      return listed;
+    }
   }
   const auto variables = download::environment();
   if (const auto found = find_model_of_others(name, variables)) return of_others(*found);

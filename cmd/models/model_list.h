@@ -1,6 +1,6 @@
-// The models of this machine under the names that commands take: the one that is built in, those
-// the store knows, those that lie in the Hugging Face cache although nobody told the store, and
-// GGUF files of other programs.
+// The models of this machine under the names that commands take: the one that is built in, presets,
+// those the store knows, those that lie in the Hugging Face cache although nobody told the store,
+// and GGUF files of other programs.
 #pragma once
 
 #include <optional>
@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/files/preset_files.h"
 #include "base/json.h"
 #include "base/store/store.h"
 #include "cmd/models/hub_scan.h"
@@ -23,6 +24,8 @@ struct ListedModel {
   bool is_recorded = false;             // in the store
   std::optional<HubSnapshot> snapshot;  // when it lies in a cache of the hub's layout
   std::string program{};                // "ollama" and the like, whose file it is; mostly empty
+
+  bool is_preset() const { return is_preset_path(model.path); }
 
   // A file of a snapshot that may hold others of the same repository.
   bool is_gguf_of_snapshot() const {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/files/preset_files.h"
 #include "base/utf8.h"
 #include "engine/lora/adapter_files.h"
 #include "engine/model/model_weights.h"
@@ -228,7 +229,9 @@ std::string find_licence(const FileSource& files, const std::string& model) {
 
 }  // namespace
 
-ipc::ModelFacts inspect_model(const ModelOptions& options) {
+ipc::ModelFacts inspect_model(const ModelOptions& asked) {
+  ModelOptions options = asked;
+  if (is_preset_path(options.model)) options.model = read_preset(options.model).from;
   const auto files =
       options.model == kDemoModel ? open_demo_model() : open_model_files(options.model);
   const LoadedConfig model = load_model_config(*files);
@@ -242,7 +245,7 @@ ipc::ModelFacts inspect_model(const ModelOptions& options) {
 }
 
 bool holds_adapter(const std::string& model) {
-  if (model == kDemoModel) return false;
+  if (model == kDemoModel || is_preset_path(model)) return false;
   const auto files = open_model_files(model);
   return is_adapter(*files) && !files->find("config.json");
 }

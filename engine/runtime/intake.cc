@@ -88,8 +88,8 @@ SamplingParams resolve_sampling(const ipc::GenerateParams& params, const Limits&
   check(temperature >= 0 && std::isfinite(temperature), "temperature",
         "strictly positive, or 0 for greedy", temperature);
   const bool greedy = params.temperature && temperature == 0;
-  out.do_sample = !greedy && (params.do_sample || params.temperature || params.top_k ||
-                              params.top_p || params.typical_p || params.min_p);
+  out.do_sample = !greedy && (params.do_sample.value_or(false) || params.temperature ||
+                              params.top_k || params.top_p || params.typical_p || params.min_p);
   if (params.best_of > 1 && !out.do_sample) {
     refuse(
         "you must use sampling when `best_of` is > 1; give a temperature, top_k, top_p, typical_p, "
@@ -126,7 +126,7 @@ SamplingParams resolve_sampling(const ipc::GenerateParams& params, const Limits&
   }
   if (params.top_k) {
     if (*params.top_k <= 0) refuse("`top_k` must be strictly positive. Given: {}", *params.top_k);
-    out.top_k = static_cast<int32_t>(std::min<int64_t>(*params.top_k, INT32_MAX));
+    if (*params.top_k < ipc::kAllTokens) out.top_k = static_cast<int32_t>(*params.top_k);
   }
   if (params.top_n_tokens < 0 || params.top_n_tokens > limits.max_top_n_tokens) {
     refuse("`top_n_tokens` must be >= 0 and <= {}. Given: {}", limits.max_top_n_tokens,
@@ -274,7 +274,11 @@ void Intake::check_length(const ipc::GenerateParams& params, Request& request) c
   const int64_t total = std::min<int64_t>(
       limits_.max_total_tokens, params.max_total_tokens.value_or(limits_.max_total_tokens));
   const int64_t max_input = std::min(total - 1, params.max_input_tokens.value_or(total - 1));
-  const int64_t max_new = params.max_new_tokens.value_or(std::max<int64_t>(total - num_prompt, 0));
+  const int64_t all_that_fit = std::max<int64_t>(total - num_prompt, 0);
+  const int64_t usual = params.sampling_defaults
+                            ? params.sampling_defaults->max_new_tokens.value_or(all_that_fit)
+                            : all_that_fit;
+  const int64_t max_new = params.max_new_tokens.value_or(std::min(usual, all_that_fit));
   if (num_prompt + max_new > total) {
     refuse(
         "`inputs` tokens + `max_new_tokens` must be <= {}. Given: {} `inputs` tokens and {} "

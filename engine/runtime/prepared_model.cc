@@ -15,6 +15,7 @@
 #include <fmt/ranges.h>
 
 #include "base/files/paths.h"
+#include "base/files/preset_files.h"
 #include "base/files/regular_file.h"
 #include "base/files/speculator_folder.h"
 #include "base/known_names.h"
@@ -125,10 +126,38 @@ class OtherTokenizerConfig final : public FileSource {
   const std::string text_;
 };
 
-std::optional<ChatTemplate> open_chat_template(const ModelOptions& options,
-                                               const FileSource& files) {
-  if (options.tokenizer_config.empty()) return load_chat_template(files);
-  return load_chat_template(OtherTokenizerConfig(files, options.tokenizer_config));
+// A model's files where a preset has the chat template.
+class PresetTemplate final : public FileSource {
+ public:
+  PresetTemplate(const FileSource& files, const std::string& text, std::string preset)
+      : files_(files), text_(text), preset_(std::move(preset)) {}
+
+  std::optional<std::span<const std::byte>> find(const std::string& name) const override {
+    if (name == kTemplateFile) return std::as_bytes(std::span(text_));
+    if (name.starts_with("additional_chat_templates/")) return std::nullopt;
+    return files_.find(name);
+  }
+
+  std::string describe(const std::string& name) const override {
+    return name == kTemplateFile ? preset_ + ": TEMPLATE" : files_.describe(name);
+  }
+
+ private:
+  static constexpr std::string_view kTemplateFile = "chat_template.jinja";
+
+  const FileSource& files_;
+  const std::string& text_;
+  const std::string preset_;
+};
+
+std::optional<ChatTemplate> open_chat_template(const PreparedModel& model) {
+  const FileSource& files = *model.files;
+  const ModelOptions& options = model.options;
+  if (!options.tokenizer_config.empty()) {
+    return load_chat_template(OtherTokenizerConfig(files, options.tokenizer_config));
+  }
+  if (model.preset == nullptr || !model.preset->chat_template) return load_chat_template(files);
+  return load_chat_template(PresetTemplate(files, *model.preset->chat_template, options.model));
 }
 
 void read_texts(PreparedModel& model) {
@@ -146,7 +175,7 @@ void read_texts(PreparedModel& model) {
                     "tokenizer of another model?",
                     model.options.model, model.tokenizer->vocab_size(), vocab_size));
   }
-  model.chat_template = open_chat_template(model.options, files);
+  model.chat_template = open_chat_template(model);
 }
 
 void settle_storage(PreparedModel& model) {
@@ -290,12 +319,35 @@ static void settle_model(ModelOptions& options) {
   options.model = *base;
 }
 
+// What is given with a load goes before what a preset says.
+static void settle_preset(PreparedModel& model) {
+  ModelOptions& options = model.options;
+  model.preset = std::make_shared<const Preset>(read_preset(options.model));
+  model.model_path = model.preset->from;
+  if (model.model_path != kDemoModel && base_of_speculator(model.model_path)) {
+    throw Error(Code::kUnsupported,
+                fmt::format("{}: FROM {} are heads that draft, and no model; name the model, and "
+                            "load the preset with --speculator",
+                            options.model, model.model_path));
+  }
+  const std::optional<int64_t>& num_ctx = model.preset->parameters.num_ctx;
+  if (num_ctx && !options.max_total_tokens) {
+    options.max_total_tokens = static_cast<int32_t>(*num_ctx);
+  }
+  if (options.merge_adapter.empty()) options.merge_adapter = model.preset->adapter;
+}
+
 std::unique_ptr<PreparedModel> prepare_model(const ModelOptions& asked) {
   const auto started = Clock::now();
   ipc::check_model_settings(asked);
   auto model = std::make_unique<PreparedModel>();
   model->options = asked;
-  settle_model(model->options);
+  if (is_preset_path(asked.model)) {
+    settle_preset(*model);
+  } else {
+    settle_model(model->options);
+    model->model_path = model->options.model;
+  }
   const ModelOptions& options = model->options;
   model->backend = &find_backend(options.backend);
   check_num_ranks(*model->backend, options.num_shard);
@@ -308,7 +360,8 @@ std::unique_ptr<PreparedModel> prepare_model(const ModelOptions& asked) {
   model->ranks.max_active_adapters = options.max_active_adapters;
   model->ranks.stop = options.stop;
   model->ranks.promised_bytes = options.promised_bytes;
-  model->files = options.model == kDemoModel ? open_demo_model() : open_model_files(options.model);
+  model->files =
+      model->model_path == kDemoModel ? open_demo_model() : open_model_files(model->model_path);
   return made_of_intact(*model->files, [&] {
     read_texts(*model);
     settle_storage(*model);

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/files/file_source.h"
+#include "base/files/preset.h"
 #include "engine/device/backend.h"
 #include "engine/lora/adapter_files.h"
 #include "engine/model/architecture.h"
@@ -24,6 +25,8 @@ namespace tgi {
 
 struct PreparedModel {
   ModelOptions options;
+  std::string model_path;                // of its files, or "demo": of a preset that of its base
+  std::shared_ptr<const Preset> preset;  // (optional) where options.model is one
   std::unique_ptr<FileSource> files;
   std::unique_ptr<FileSource> adapter_files;  // (optional) of what is merged into the weights
   AdapterFiles adapter;

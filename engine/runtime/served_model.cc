@@ -15,6 +15,7 @@
 #include "engine/runtime/kv_facts.h"
 #include "engine/runtime/load_ranks.h"
 #include "engine/runtime/prepared_model.h"
+#include "engine/runtime/preset_defaults.h"
 
 namespace tgi {
 
@@ -50,6 +51,7 @@ std::unique_ptr<ServedModel> ServedModel::load(std::unique_ptr<PreparedModel> pr
   model->options_ = options;
   model->tokenizer_ = std::move(prepared->tokenizer);
   model->chat_template_ = std::move(prepared->chat_template);
+  model->preset_ = std::move(prepared->preset);
   const PlannedMemory& plan = ranks.plan;
   const int32_t block_size = prepared->ranks.block_size;
 
@@ -163,11 +165,11 @@ std::unique_ptr<ServedModel> ServedModel::load(std::unique_ptr<PreparedModel> pr
   model->engine_ = std::make_unique<Engine>(engine, std::move(ranks.workers), *model->tokenizer_,
                                             std::move(drafter));
   // With an adapter merged into them the weights are no longer those of the folder.
-  const bool has_files = options.load_format != "dummy" && options.model != kDemoModel &&
+  const bool has_files = options.load_format != "dummy" && prepared->model_path != kDemoModel &&
                          options.merge_adapter.empty();
-  model->adapters_ =
-      std::make_unique<AdapterStore>(loaded, how, options.num_shard, has_files ? options.model : "",
-                                     *model->engine_, options.lorax_merging);
+  model->adapters_ = std::make_unique<AdapterStore>(loaded, how, options.num_shard,
+                                                    has_files ? prepared->model_path : "",
+                                                    *model->engine_, options.lorax_merging);
 
   facts.load_seconds =
       prepared->seconds + std::chrono::duration<double>(Clock::now() - started).count();
@@ -217,9 +219,15 @@ std::unique_ptr<Request> ServedModel::prepare(const ipc::GenerateRequest& asked,
   std::shared_ptr<const HostAdapter> adapter =
       asked.merged_adapters ? adapters_->merged(*asked.merged_adapters, std::move(stop))
                             : adapter_of(asked);
-  std::unique_ptr<Request> request = intake_->prepare(asked);
+  const auto settled = with_defaults(preset_.get(), asked);
+  std::unique_ptr<Request> request = intake_->prepare(settled ? *settled : asked);
   request->adapter = std::move(adapter);
   return request;
+}
+
+ipc::TokenizeResult ServedModel::tokenize(const ipc::TokenizeParams& asked) const {
+  const auto settled = with_defaults(preset_.get(), asked);
+  return intake_->tokenize(settled ? *settled : asked);
 }
 
 ipc::AdapterList ServedModel::list_adapters() const {

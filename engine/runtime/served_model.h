@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/files/preset.h"
 #include "engine/runtime/adapter_store.h"
 #include "engine/runtime/engine.h"
 #include "engine/runtime/guide_compiler.h"
@@ -22,7 +23,9 @@
 namespace tgi {
 
 struct ModelOptions : ipc::ModelSettings {
-  std::string model = "demo";        // a folder, or "demo" for the one inside the executable
+  // A folder, a GGUF file, a preset (base/files/preset_files.h), or "demo" for the one inside the
+  // executable.
+  std::string model = "demo";
   std::string name;                  // by which requests ask for it (optional)
   std::function<void()> on_failure;  // as in EngineOptions (optional)
   std::stop_token stop;              // ends a load with kCancelled (optional)
@@ -58,6 +61,9 @@ class ServedModel {
   // kCancelled when `stop` ends a merge of adapters.
   std::unique_ptr<Request> prepare(const ipc::GenerateRequest& asked, std::stop_token stop = {});
 
+  // As Intake's; a chat with what the model's preset puts before it.
+  ipc::TokenizeResult tokenize(const ipc::TokenizeParams& asked) const;
+
   ipc::AdapterList list_adapters() const;
 
   const GuideCompiler& guides() const { return *guides_; }
@@ -80,6 +86,7 @@ class ServedModel {
   int32_t max_top_tokens_ = 0;
   std::unique_ptr<Tokenizer> tokenizer_;
   std::optional<ChatTemplate> chat_template_;
+  std::shared_ptr<const Preset> preset_;  // (optional)
   std::unique_ptr<GuideCompiler> guides_;
   std::jthread warming_guides_;  // uses guides_; ends by itself
   std::unique_ptr<Intake> intake_;

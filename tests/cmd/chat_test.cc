@@ -451,6 +451,7 @@ TEST_CASE("every generation parameter of the wire has a flag") {
   all.max_new_tokens = all.top_k = all.truncate = all.speculate = 1;
   all.temperature = all.top_p = all.typical_p = all.min_p = 0.5;
   all.repetition_penalty = all.frequency_penalty = all.presence_penalty = 0.5;
+  all.do_sample = true;
   all.seed = 1;
   all.stop = {"x"};
   const OrderedJson wire = ipc::to_json(all);

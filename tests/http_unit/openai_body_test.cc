@@ -70,20 +70,21 @@ std::string completion_refusal(const std::string& members) {
 
 TEST_CASE("chat samples unless the temperature is 0, and cuts stop texts off") {
   const ipc::GenerateParams plain = chat().params;
-  CHECK(plain.do_sample);
+  CHECK(plain.do_sample == true);
   CHECK_FALSE(plain.temperature);
   CHECK_FALSE(plain.include_stop_text);
   CHECK(plain.max_input_tokens == 31);
   CHECK(plain.max_total_tokens == 32);
   const ipc::GenerateParams greedy =
       chat(R"("temperature": 0, "top_p": 0.5, "top_k": 3, "min_p": 0.1, "typical_p": 0.2)").params;
-  CHECK_FALSE(greedy.do_sample);
+  CHECK(greedy.do_sample == false);
   CHECK_FALSE(
       (greedy.temperature || greedy.top_p || greedy.top_k || greedy.min_p || greedy.typical_p));
   const ipc::GenerateParams neutral =
       chat(R"("temperature": 1, "top_p": 1, "typical_p": 1)").params;
   CHECK(neutral.temperature == 1);
-  CHECK_FALSE((neutral.top_p || neutral.typical_p));
+  CHECK(neutral.top_p == 1);  // over that of a preset
+  CHECK_FALSE(neutral.typical_p);
 }
 
 TEST_CASE("parameters of a chat reach the daemon under their names there") {
