@@ -178,6 +178,7 @@ Response ollama_delete(std::shared_ptr<Scope> scope, const OllamaModelBody& body
     }
   }
   as_rule("", [&] { remove_preset(name); });
+  (void)models_now(scope->service());  // so that the next request is told that there is none
   return {.status = 200};
 }
 
