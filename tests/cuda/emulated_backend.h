@@ -8,7 +8,8 @@ namespace tgi::cuda {
 Backend& emulated_backend();
 
 // Of tests that say nothing about the emulation, tagged [gpu]: a real GPU where
-// TGI_CONFORMANCE_OF_GPU is set, as scripts/gpu_check does.
+// TGI_CONFORMANCE_OF_GPU is set, as scripts/gpu_check does. Not in the library that plugins have:
+// tested_backend.cc.
 Backend& tested_backend();
 
 }  // namespace tgi::cuda
