@@ -20,8 +20,8 @@
 namespace tgi::cuda {
 namespace {
 
-// Left free beside the plan: the spare KV block, graphs, kUnpackedBytes, what the libraries take
-// for themselves.
+// Left free beside the plan: the spare KV block, graphs, kMaxUnpackedBytes, what the libraries
+// take for themselves.
 constexpr int64_t kReserveBytes = int64_t{512} << 20;
 // Room for the prompts with penalties and the biases that a step tells the GPU; more wait for it.
 constexpr size_t kListBytes = size_t{1} << 20;
@@ -200,9 +200,8 @@ std::unique_ptr<Matrix> CudaDevice::make_matrix(std::span<const HostWeight> piec
 }
 
 void CudaDevice::make_room_for_unpacked(const PackedShape& shape) {
-  const int64_t outputs = std::min(unpacked_outputs(shape), shape.outputs);
   const auto wanted =
-      static_cast<size_t>(std::max(outputs * shape.cols * 2, packed_partials_bytes(shape)));
+      static_cast<size_t>(std::max(unpacked_bytes(shape), packed_partials_bytes(shape)));
   if (wanted <= unpacked_.size_bytes() || wanted > kMaxUnpackedBytes) return;
   unpacked_ = {};
   unpacked_ = allocate_device(wanted, "weights as plain numbers");

@@ -104,9 +104,7 @@ float* CudaDevice::partials_of(const PackedShape& shape) const {
 // What was measured; without that, where the kernels for few rows end.
 bool CudaDevice::is_faster_unpacked(const PackedLaunch& launch) const {
   if (launch.one_kernel || !may_unpack(launch)) return false;
-  const auto needed = static_cast<size_t>(
-      int64_t{std::min(unpacked_outputs(launch.shape), launch.shape.outputs)} * launch.x.cols * 2);
-  if (needed > unpacked_.size_bytes()) return false;
+  if (unpacked_bytes(launch.shape) > static_cast<int64_t>(unpacked_.size_bytes())) return false;
   const MatmulChoice* const choice = tuner_.find(packed_matmul_shape(launch));
   return choice == nullptr ? launch.x.rows > kMaxPackedStreamRows : choice->algorithm.has_value();
 }

@@ -1,5 +1,6 @@
 // CudaDevice: which kernel multiplies each shape of the model fastest, measured on the GPU.
 #include <algorithm>
+#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
@@ -67,8 +68,7 @@ void CudaDevice::measure_matmuls(int64_t max_rows) {
   using Alike = std::vector<const KnownMatrix*>;
   std::map<std::pair<int64_t, int64_t>, Alike> dense;
   std::map<std::tuple<uint32_t, int64_t, int64_t>, Alike> packed;
-  std::vector<KnownMatrix> unpacked;
-  unpacked.reserve(matrices_.size());
+  std::deque<KnownMatrix> unpacked;  // which `dense` points into
   for (const KnownMatrix& known : matrices_) {
     const int64_t outputs = known.launch.outputs;
     if (!known.packed) {

@@ -73,6 +73,10 @@ int32_t unpacked_outputs(const PackedShape& shape, size_t max_bytes) {
   return static_cast<int32_t>(std::min(most, round_up((shape.outputs + parts - 1) / parts, unit)));
 }
 
+int64_t unpacked_bytes(const PackedShape& shape) {
+  return int64_t{std::min(unpacked_outputs(shape), shape.outputs)} * shape.cols * 2;
+}
+
 int64_t row_bucket(int64_t rows) {
   if (rows <= 8)
     return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(rows, 1))));

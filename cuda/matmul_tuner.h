@@ -40,6 +40,8 @@ MatmulShape packed_matmul_shape(const PackedLaunch& launch);
 // kPanelOutputs where there is room for no more.
 inline constexpr size_t kMaxUnpackedBytes = size_t{256} << 20;
 int32_t unpacked_outputs(const PackedShape& shape, size_t max_bytes = kMaxUnpackedBytes);
+// What such a part takes.
+int64_t unpacked_bytes(const PackedShape& shape);
 
 // The bucket that stands for so many rows: 1, 2, 4, 8, 16, 24, 32, then in steps of a quarter of a
 // power of two.
