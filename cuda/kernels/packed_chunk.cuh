@@ -66,15 +66,7 @@ __device__ __forceinline__ Chunk load_chunk(const std::byte* panel,
                                             int32_t chunk) {
   Chunk out = {};
   if (chunk >= shape.num_chunks) return out;
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    const uint4 codes = load_streaming(panel + int64_t{chunk} * kChunkBytes * kPanelOutputs +
-                                       half * 512 + threadIdx.x % 32 * 16);
-    const uint32_t words[4] = {codes.x, codes.y, codes.z, codes.w};
-    constexpr int kWords = sizeof(out.codes[0][0]) / 4;
-#pragma unroll
-    for (int i = 0; i < 4; ++i) out.codes[half][i / kWords].words[i % kWords] = words[i];
-  }
+  load_codes(panel, chunk, out.codes);
   load_numbers(panel, shape, chunk, out);
   return out;
 }

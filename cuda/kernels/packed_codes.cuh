@@ -16,6 +16,22 @@ struct PackedUnit {
   uint32_t words[unit_bytes(kCodes) / 4];
 };
 
+// A lane's codes of a chunk: of two rows of a panel, 8 apart.
+template <PackedCodes kCodes>
+__device__ __forceinline__ void load_codes(const std::byte* panel,
+                                           int32_t chunk,
+                                           PackedUnit<kCodes> (&out)[2][units_of_chunk(kCodes)]) {
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const uint4 codes = load_streaming(panel + int64_t{chunk} * kChunkBytes * kPanelOutputs +
+                                       half * 512 + threadIdx.x % 32 * 16);
+    const uint32_t words[4] = {codes.x, codes.y, codes.z, codes.w};
+    constexpr int kWords = unit_bytes(kCodes) / 4;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) out[half][i / kWords].words[i % kWords] = words[i];
+  }
+}
+
 // Four bytes, each `low + 128`, as floats. 2^23 + a byte is a float whose lowest bits are the byte.
 template <int kByte>
 __device__ __forceinline__ float signed_byte(uint32_t bytes) {
@@ -92,25 +108,20 @@ __device__ __forceinline__ void unpack_floats(const PackedUnit<kCodes>& unit,
   }
 }
 
-__device__ __forceinline__ uint32_t subtract_pairs(uint32_t a, uint32_t b, bf16 /*type*/) {
-  const __nv_bfloat162 out = __hsub2(*reinterpret_cast<const __nv_bfloat162*>(&a),
-                                     *reinterpret_cast<const __nv_bfloat162*>(&b));
-  return *reinterpret_cast<const uint32_t*>(&out);
-}
-__device__ __forceinline__ uint32_t subtract_pairs(uint32_t a, uint32_t b, f16 /*type*/) {
-  const __half2 out =
-      __hsub2(*reinterpret_cast<const __half2*>(&a), *reinterpret_cast<const __half2*>(&b));
-  return *reinterpret_cast<const uint32_t*>(&out);
-}
+// Two numbers of T in a word.
+template <typename T>
+using PairOf = std::conditional_t<std::is_same_v<T, bf16>, __nv_bfloat162, __half2>;
 
-__device__ __forceinline__ uint32_t multiply_pairs(uint32_t a, uint32_t b, bf16 /*type*/) {
-  const __nv_bfloat162 out = __hmul2(*reinterpret_cast<const __nv_bfloat162*>(&a),
-                                     *reinterpret_cast<const __nv_bfloat162*>(&b));
+template <typename T>
+__device__ __forceinline__ uint32_t subtract_pairs(uint32_t a, uint32_t b) {
+  const PairOf<T> out =
+      __hsub2(*reinterpret_cast<const PairOf<T>*>(&a), *reinterpret_cast<const PairOf<T>*>(&b));
   return *reinterpret_cast<const uint32_t*>(&out);
 }
-__device__ __forceinline__ uint32_t multiply_pairs(uint32_t a, uint32_t b, f16 /*type*/) {
-  const __half2 out =
-      __hmul2(*reinterpret_cast<const __half2*>(&a), *reinterpret_cast<const __half2*>(&b));
+template <typename T>
+__device__ __forceinline__ uint32_t multiply_pairs(uint32_t a, uint32_t b) {
+  const PairOf<T> out =
+      __hmul2(*reinterpret_cast<const PairOf<T>*>(&a), *reinterpret_cast<const PairOf<T>*>(&b));
   return *reinterpret_cast<const uint32_t*>(&out);
 }
 
@@ -128,7 +139,7 @@ __device__ __forceinline__ uint32_t fp4_pair(uint32_t word) {
   constexpr uint32_t kBits = 0x00010001U * (7U << kTo);
   constexpr uint32_t kBetween = kIsBf16 ? 0x7f007f00U : 0x78007800U;  // 2^127, 2^15
   const uint32_t sign = moved<4 * kCode + 3, 15>(word) & 0x80008000U;
-  return multiply_pairs(and_or(moved<4 * kCode, kTo>(word), kBits, sign), kBetween, T{});
+  return multiply_pairs<T>(and_or(moved<4 * kCode, kTo>(word), kBits, sign), kBetween);
 }
 
 // The values of 8 codes of a unit as 4 pairs of T.
@@ -143,7 +154,7 @@ __device__ __forceinline__ void unpack_pairs(const PackedUnit<kCodes>& unit,
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const uint32_t pair = and_or(unit.words[0] >> 4 * i, 0x000f000fU, kAbove);
-      out[i] = subtract_pairs(pair, above, T{});
+      out[i] = subtract_pairs<T>(pair, above);
     }
   } else if constexpr (kCodes == PackedCodes::kFp4) {
     out[0] = fp4_pair<T, 0>(unit.words[0]);

@@ -109,8 +109,15 @@ inline LaunchShape packed_grid(const PackedProduct& product, int outputs, int th
           .overlaps_previous = true};
 }
 
-inline bool has_more_than_scales(const PackedShape& shape) {
-  return shape.has_minima || shape.scales == PackedScales::kFactors;
+// Calls use(PackedNumbers) as a constant: what the matrix has beside its codes.
+template <PackedCodes kCodes, typename Use>
+void with_numbers(const PackedShape& shape, Use use) {
+  const bool has_more = shape.has_minima || shape.scales == PackedScales::kFactors;
+  if constexpr (!has_only_scales(kCodes)) {
+    if (has_more) return use(std::integral_constant<PackedNumbers, PackedNumbers::kAny>{});
+  }
+  TGI_CHECK(!has_more);
+  use(std::integral_constant<PackedNumbers, PackedNumbers::kScales>{});
 }
 
 template <typename T, PackedCodes kCodes, bool kFine, PackedNumbers kNumbers>
@@ -129,15 +136,10 @@ template <PackedCodes kCodes>
 void launch_stream_of(cudaStream_t stream, const PackedProduct& product, DType dtype) {
   with_element(dtype, [&](auto element) {
     using T = decltype(element);
-    const bool has_more = has_more_than_scales(product.shape);
     const auto with_groups = [&](auto fine) {
-      if constexpr (!has_only_scales(kCodes)) {
-        if (has_more) {
-          return launch_stream_of<T, kCodes, fine(), PackedNumbers::kAny>(stream, product);
-        }
-      }
-      TGI_CHECK(!has_more);
-      launch_stream_of<T, kCodes, fine(), PackedNumbers::kScales>(stream, product);
+      with_numbers<kCodes>(product.shape, [&](auto numbers) {
+        launch_stream_of<T, kCodes, fine(), numbers()>(stream, product);
+      });
     };
     if (product.shape.is_fine()) return with_groups(std::true_type{});
     with_groups(std::false_type{});
@@ -175,12 +177,9 @@ void launch_shared_of(cudaStream_t stream, const PackedProduct& product, DType d
   TGI_CHECK(product.num_rows <= 64 && product.num_tiles == 1 && !product.shape.is_fine());
   with_element(dtype, [&](auto element) {
     using T = decltype(element);
-    if constexpr (!has_only_scales(kCodes)) {
-      if (has_more_than_scales(product.shape)) {
-        return launch_shared_of<kCodes, PackedNumbers::kAny, T>(stream, product);
-      }
-    }
-    launch_shared_of<kCodes, PackedNumbers::kScales, T>(stream, product);
+    with_numbers<kCodes>(product.shape, [&](auto numbers) {
+      launch_shared_of<kCodes, numbers(), T>(stream, product);
+    });
   });
 }
 

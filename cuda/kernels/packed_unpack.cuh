@@ -17,23 +17,13 @@ __global__ void __launch_bounds__(32 * kUnpackWarps)
                   T* out,
                   int64_t out_stride) {
   constexpr int kUnits = units_of_chunk(kCodes);
-  constexpr int kWords = unit_bytes(kCodes) / 4;
   const auto lane = static_cast<int>(threadIdx.x % 32);
   const auto chunk = static_cast<int32_t>(blockIdx.y * kUnpackWarps + threadIdx.x / 32);
   const auto panel_index = static_cast<int32_t>(blockIdx.x);
   const std::byte* const panel =
       w + int64_t{first_output / kPanelOutputs + panel_index} * shape.panel_bytes;
   PackedUnit<kCodes> codes[2][kUnits] = {};
-  if (chunk < shape.num_chunks) {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const uint4 loaded = load_streaming(panel + int64_t{chunk} * kChunkBytes * kPanelOutputs +
-                                          half * 512 + lane * 16);
-      const uint32_t words[4] = {loaded.x, loaded.y, loaded.z, loaded.w};
-#pragma unroll
-      for (int i = 0; i < 4; ++i) codes[half][i / kWords].words[i % kWords] = words[i];
-    }
-  }
+  if (chunk < shape.num_chunks) load_codes(panel, chunk, codes);
   // Who reads what stands in `out` from before may still be at it.
   wait_for_previous_kernel();
   launch_next_kernel();

@@ -16,32 +16,30 @@ using Int4Scales = std::array<float, kInt4ScaleSteps.size()>;
 // than above, so the scale has the sign that puts the largest value there.
 //
 // `largest`: the value of largest magnitude, with its sign. `round`: to what a scale is stored as.
-// `error`: what a scale costs.
-template <typename Round, typename Cost>
-float least_error_int4_scale(float largest, Round round, Cost error) {
-  float best = 0.0F;
-  float least = std::numeric_limits<float>::infinity();
-  for (const float steps : kInt4ScaleSteps) {
-    const float scale = round(-largest / steps);
-    const float cost = error(scale);
-    if (cost < least) {
-      least = cost;
-      best = scale;
-    }
-  }
-  return best;
-}
-
-// The same of costs that are told for all scales at once.
+// `errors`: what each of the scales costs.
 template <typename Round, typename Costs>
 float least_error_int4_scale_at_once(float largest, Round round, Costs errors) {
   Int4Scales scales;
   for (size_t i = 0; i < scales.size(); ++i) scales[i] = round(-largest / kInt4ScaleSteps[i]);
   const Int4Scales costs = errors(scales);
-  size_t next = 0;
-  return least_error_int4_scale(
-      largest, [&](float /*unrounded*/) { return scales[next]; },
-      [&](float /*scale*/) { return costs[next++]; });
+  float best = 0.0F;
+  float least = std::numeric_limits<float>::infinity();
+  for (size_t i = 0; i < scales.size(); ++i) {
+    if (!(costs[i] < least)) continue;
+    least = costs[i];
+    best = scales[i];
+  }
+  return best;
+}
+
+// The same of costs that are told for one scale after the other.
+template <typename Round, typename Cost>
+float least_error_int4_scale(float largest, Round round, Cost error) {
+  return least_error_int4_scale_at_once(largest, round, [&](const Int4Scales& scales) {
+    Int4Scales costs;
+    for (size_t i = 0; i < scales.size(); ++i) costs[i] = error(scales[i]);
+    return costs;
+  });
 }
 
 }  // namespace tgi

@@ -329,14 +329,8 @@ TEST_CASE("heads are never cut in two") {
 }
 
 TEST_CASE("numbers of xielu are each layer's own, and only there where that is the activation") {
-  Json json = {{"architectures", {"ApertusForCausalLM"}},
-               {"vocab_size", 11},
-               {"hidden_size", 10},
-               {"intermediate_size", 14},
-               {"num_hidden_layers", 2},
-               {"num_attention_heads", 6},
-               {"num_key_value_heads", 2},
-               {"head_dim", 4}};
+  Json json = small_llama();
+  json["architectures"] = {"ApertusForCausalLM"};
   const LoadedConfig model = load_config(json);
   const std::vector<TestTensor> all = small_tensors(model);
   std::vector<TestTensor> tensors = all;
