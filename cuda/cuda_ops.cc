@@ -165,6 +165,7 @@ void CudaDevice::embed(const EmbedArgs& args) {
                         .stride = table == nullptr ? 0 : table->stride,
                         .position_table = nullptr,
                         .position_stride = 0,
+                        .num_ids = table == nullptr ? 0 : static_cast<int32_t>(table->rows),
                         .token_ids = token_ids_,
                         .rows = step_.tokens,
                         .multiplier = args.multiplier,

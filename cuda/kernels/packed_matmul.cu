@@ -78,7 +78,8 @@ __global__ void packed_embed(const __grid_constant__ PackedShape shape,
   const int64_t row = blockIdx.x;
   const auto col = static_cast<int32_t>(blockIdx.y * blockDim.x + threadIdx.x);
   if (col >= shape.cols) return;
-  const int32_t from = token_ids == nullptr ? rows[row].position : token_ids[row];
+  const int32_t id = token_ids == nullptr ? rows[row].position : token_ids[row];
+  const int32_t from = token_ids != nullptr && id >= shape.outputs ? 0 : id;
   T& to = out[row * out_stride + col];
   float value = packed_value(table, shape, from, col) * multiplier;
   if (adds) value += to_float(to);

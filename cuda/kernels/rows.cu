@@ -23,6 +23,7 @@ __global__ void embed(const T* table,
                       int64_t stride,
                       const T* positions,
                       int64_t position_stride,
+                      int32_t num_ids,
                       const int32_t* token_ids,
                       const TokenRow* rows,
                       float multiplier,
@@ -32,7 +33,8 @@ __global__ void embed(const T* table,
   wait_for_previous_kernel();
   launch_next_kernel();
   const int64_t row = blockIdx.x;
-  const T* const from = table == nullptr ? out + row * out_stride : table + token_ids[row] * stride;
+  const int32_t id = table == nullptr || token_ids[row] >= num_ids ? 0 : token_ids[row];
+  const T* const from = table == nullptr ? out + row * out_stride : table + id * stride;
   const T* const position =
       positions == nullptr ? nullptr : positions + rows[row].position * position_stride;
   for (int32_t col = static_cast<int32_t>(threadIdx.x) * N; col < cols;
@@ -296,8 +298,8 @@ void launch_embed(cudaStream_t stream, const EmbedLaunch& args) {
     using T = decltype(element);
     launch(stream, block_per_row(args.out.rows, args.out.cols, width()), embed<T, width()>,
            static_cast<const T*>(args.table), args.stride,
-           static_cast<const T*>(args.position_table), args.position_stride, args.token_ids,
-           args.rows, args.multiplier, args.out.as<T>(), args.out.stride,
+           static_cast<const T*>(args.position_table), args.position_stride, args.num_ids,
+           args.token_ids, args.rows, args.multiplier, args.out.as<T>(), args.out.stride,
            static_cast<int32_t>(args.out.cols));
   });
 }

@@ -72,6 +72,7 @@ struct EmbedLaunch {
   int64_t stride = 0;
   const void* position_table = nullptr;  // (optional) (positions, position_stride)
   int64_t position_stride = 0;
+  int32_t num_ids = 0;  // that the table has rows for; others take the first
   const int32_t* token_ids = nullptr;
   const TokenRow* rows = nullptr;
   float multiplier = 1.0F;

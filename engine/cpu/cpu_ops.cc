@@ -63,7 +63,8 @@ void CpuDevice::embed(const EmbedArgs& args) {
     } else {
       std::fill(out, out + cols, 0.0F);
     }
-    table->add_row(slots_->resolve(batch_->token_ids[i]), args.multiplier, out);
+    const int32_t id = slots_->resolve(batch_->token_ids[i]);
+    table->add_row(id < table->rows ? id : 0, args.multiplier, out);
     if (types == nullptr) return;
     types->add_row(batch_->token_types.empty() ? 0 : batch_->token_types[i], 1.0F, out);
   });

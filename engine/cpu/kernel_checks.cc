@@ -29,6 +29,7 @@ KernelChecks::KernelChecks(const KernelTable& reference) : reference_(reference)
   add_attention_checks(*this);
   add_row_checks(*this);
   add_state_checks(*this);
+  add_stream_checks(*this);
 }
 
 std::optional<KernelDifference> KernelChecks::run(int check, const KernelTable& kernels) const {

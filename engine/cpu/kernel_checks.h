@@ -63,11 +63,12 @@ class KernelChecks {
   std::vector<Check> checks_;
 };
 
-// The checks of packing and multiplying, of attention, of kernels that go over rows of numbers, and
-// of layers that carry a state.
+// The checks of packing and multiplying, of attention, of kernels that go over rows of numbers, of
+// layers that carry a state, and of streams.
 void add_matmul_checks(KernelChecks& checks);
 void add_attention_checks(KernelChecks& checks);
 void add_row_checks(KernelChecks& checks);
 void add_state_checks(KernelChecks& checks);
+void add_stream_checks(KernelChecks& checks);
 
 }  // namespace tgi

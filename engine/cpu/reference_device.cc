@@ -214,8 +214,9 @@ void ReferenceDevice::embed(const EmbedArgs& args) {
     const int32_t id = slots_->resolve(batch_->token_ids[i]);
     const int32_t type = batch_->token_types.empty() ? 0 : batch_->token_types[i];
     for (int64_t col = 0; col < args.out.cols; ++col) {
+      const auto multiplier = static_cast<double>(args.multiplier);
       double value = table == nullptr ? at(args.out, row, col)
-                                      : table->at(id, col) * static_cast<double>(args.multiplier);
+                                      : table->at(id < table->rows ? id : 0, col) * multiplier;
       if (positions != nullptr) value += positions->at(batch_->positions[i], col);
       if (types != nullptr) value += types->at(type, col);
       put(args.out, row, col, value);

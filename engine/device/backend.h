@@ -24,6 +24,7 @@
 #include "base/error.h"
 #include "engine/device/communicator.h"
 #include "engine/device/state_ops.h"
+#include "engine/device/stream_ops.h"
 #include "engine/tensor/batch.h"
 #include "engine/tensor/kv_groups.h"
 #include "engine/tensor/low_rank.h"
@@ -140,13 +141,16 @@ struct SlotLayout {
   int32_t max_drafts = 0;         // of a slot in a step
   bool norms_values = false;      // qk_norm_rope_store_kv will be given v_norm
   bool scales_experts = false;    // route will be given expert_scale
+  int32_t num_streams = 1;        // of hidden states; above 1 the ops of streams are called
+  bool cuts_gates = false;        // statistical_top_k is called
 };
 
 // Of all that an adapter adds to one linear together.
 inline constexpr int32_t kMaxStackedRank = 5 * kMaxAdapterRank;
 
 struct EmbedArgs {
-  // (vocab, hidden); null: the position's row is added to what `out` holds already.
+  // (vocab, hidden); null: the position's row is added to what `out` holds already. A token that it
+  // has no row for takes the first.
   const Matrix* table = nullptr;
   const Matrix* position_table = nullptr;  // (optional) (positions, hidden), added
   const Matrix* type_table = nullptr;      // (optional) (types, hidden), added
@@ -527,6 +531,12 @@ class Device {
   virtual void head_scan(const HeadScanArgs& args) = 0;
   virtual void delta_rule(const DeltaRuleArgs& args) = 0;
   virtual void gated_norm(const GatedNormArgs& args) = 0;
+  // Of hidden states in several streams, and of rows beside their statistics: stream_ops.h.
+  // (optional: allocate_state refuses SlotLayout.num_streams and cuts_gates)
+  virtual void predict_streams(const PredictStreamsArgs& /*args*/) {}
+  virtual void correct_streams(const CorrectStreamsArgs& /*args*/) {}
+  virtual void match_rms(const MatchRmsArgs& /*args*/) {}
+  virtual void statistical_top_k(const StatisticalTopKArgs& /*args*/) {}
   virtual void sample(const SampleArgs& args) = 0;
   virtual void pool(const PoolArgs& /*args*/) {}
 };
@@ -571,7 +581,7 @@ class Backend {
 // A plugin exports two C functions. The first is asked before anything else is touched: a plugin of
 // another number is refused. Raised with every change of what crosses the border (this header, and
 // those that it includes).
-inline constexpr int kBackendAbi = 21;
+inline constexpr int kBackendAbi = 22;
 inline constexpr const char* kBackendAbiSymbol = "tgi_backend_abi";  // int (*)()
 inline constexpr const char* kBackendSymbol = "tgi_backend";         // tgi::Backend* (*)()
 

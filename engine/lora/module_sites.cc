@@ -60,8 +60,10 @@ std::string_view module_of(std::string_view tensor) {
 }
 
 std::string_view refusal_of_entry(const TensorEntry& entry) {
+  const Role role = entry.spec->role;
+  if (role == Role::kStreamIn || role == Role::kStreamOut) return kOuterRefusal;
   if (entry.expert >= 0) return kExpertRefusal;
-  switch (entry.spec->role) {
+  switch (role) {
     case Role::kTokenEmbedding:
       return "";
     case Role::kPositionEmbedding:

@@ -29,6 +29,8 @@ enum class Role : uint8_t {
   kLayerInputTable,  // (vocabulary, rows of all layers)
   kLayerInputIn,     // from the embedding to the rows of all layers
   kLayerInputNorm,   // of each row that it gives
+  kStreamIn,         // from the embedding to each further stream
+  kStreamOut,        // from each further stream to the last hidden state
   kEmbeddingIn,      // from a row of the table to the stream
   kHeadIn,           // from the stream to what the head reads
   kFinalNorm,
@@ -107,6 +109,17 @@ enum class Role : uint8_t {
   kLayerInputOut,
   kLayerInputPostNorm,
   kStreamScale,  // of the stream after the layer
+  // Of several streams: what the coefficients of prediction and correction hang on, their matrices,
+  // and the scales of what a layer's row reads.
+  kStreamRouter,
+  kStreamRouterNorm,
+  kStreamPrediction,
+  kStreamCorrection,
+  kStreamColumnScales,
+  // What is added beside attention: to the short row, back, and the norm of that.
+  kLaurelIn,
+  kLaurelOut,
+  kLaurelNorm,
   // Of Activation::kXielu: what softplus makes alpha_p of, and alpha_n - beta.
   kXieluAlphaP,
   kXieluAlphaN,
@@ -156,6 +169,8 @@ constexpr bool is_norm_weight(Role role) {
     case Role::kRouterNorm:
     case Role::kLayerInputNorm:
     case Role::kLayerInputPostNorm:
+    case Role::kStreamRouterNorm:
+    case Role::kLaurelNorm:
     case Role::kQNorm:
     case Role::kKNorm:
     case Role::kQueryDownNorm:
@@ -182,8 +197,12 @@ enum class Dim : uint8_t {
   kPositions,  // with the rows before that of position 0
   kTokenTypes,
   kLayerInputVocab,
-  kLayerInput,      // the row of one layer
-  kLayerInputs,     // those of all
+  kLayerInput,   // the row of one layer
+  kLayerInputs,  // those of all
+  kStreams,
+  kStreamPredictions,  // stored (streams * streams, streams)
+  kStreamCorrections,  // stored (streams, streams)
+  kLaurelRank,
   kDistanceBiases,  // stored (buckets, heads)
   kHidden,
   kEmbedding,
@@ -238,7 +257,8 @@ using IsPresent = bool (*)(const ModelConfig& config, int32_t layer);
 struct TensorSpec {
   Role role;
   // "{layer}" and "{expert}" stand for their numbers, "{layer-1}" for that of the one before,
-  // "{last}" for that of the last; "{head}" for each head's: such a vector is stored head by head.
+  // "{last}" for that of the last, "{stream}" for those of all streams but the first, less one;
+  // "{head}" for each head's: such a vector is stored head by head.
   std::string_view name;
   Dim rows;  // output features; kOne for vectors
   Dim cols;  // input features, or the length of a vector

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,9 @@ struct LayerPlan {
   int32_t head_dim = 0;
   int32_t intermediate_size = 0;
   int32_t kv_layer = kOwnKv;  // the layer before this one whose keys and values it reads
+  // Of the dense MLP's gate, before its activation: so many standard deviations above the row's
+  // mean is 0 (statistical top-k). None: there is no such cut.
+  std::optional<float> gate_cutoff{};
 
   constexpr bool has_own_kv() const { return has_attention && kv_layer == kOwnKv; }
 
@@ -136,6 +140,19 @@ struct LayerInputs {
   bool operator==(const LayerInputs&) const = default;
 };
 
+// Hidden states of several streams: the first begins as the embedding, the others as what matrices
+// make of it, and what they end as is brought back and averaged. A layer works on one of them, and
+// all are predicted before it and corrected after it. What a row of a layer adds goes to all but
+// the first.
+// Source: AltUp (https://arxiv.org/abs/2301.13310)
+struct StreamsConfig {
+  int32_t count = 1;
+  int32_t active = 0;       // the one that layers work on
+  bool has_scales = false;  // of the columns of the active one, where a layer's row reads it
+
+  bool operator==(const StreamsConfig&) const = default;
+};
+
 struct ModelConfig {
   std::string architecture;  // "LlamaForCausalLM"
 
@@ -184,6 +201,10 @@ struct ModelConfig {
 
   LatentConfig latent;
   LayerInputs layer_inputs;
+  StreamsConfig streams;
+  // Of two matrices that make of what attention reads what is added beside it (LAuReL,
+  // https://arxiv.org/abs/2411.07501); 0: there are none.
+  int32_t laurel_rank = 0;
 
   std::vector<float> alibi_slopes;  // (num_heads); empty: no ALiBi
   // T5's kinds of distances between two tokens, half of them to each side: near ones are told
@@ -279,7 +300,19 @@ inline int32_t max_matmul_cols(const ModelConfig& config) {
                    config.num_heads * most_kv_heads(config).head_dim, config.latent.rank,
                    config.latent.query_rank, config.num_heads * config.latent.value_dim,
                    static_cast<int32_t>(config.state.num_channels()), config.state.step_rank,
-                   config.layer_inputs.size});
+                   config.layer_inputs.size, config.laurel_rank});
+}
+
+constexpr bool has_streams(const ModelConfig& config) {
+  return config.streams.count > 1;
+}
+// Of all streams together.
+constexpr int64_t stream_cols(const ModelConfig& config) {
+  return int64_t{config.streams.count} * config.hidden_size;
+}
+inline bool cuts_gates(const ModelConfig& config) {
+  return std::ranges::any_of(config.layers,
+                             [](const LayerPlan& plan) { return plan.gate_cutoff.has_value(); });
 }
 
 inline int64_t StateConfig::num_conv_channels() const {

@@ -121,6 +121,9 @@ class WeightLoader::Loader {
       const std::array<const TensorEntry*, 1> one = {entry};
       weights.*row.target = load_matrix(one, row.role);
     }
+    for (const StreamMatrix& row : kStreamMatrices) {
+      weights.*row.target = load_stream_matrices(row.role);
+    }
     for (const ModelVector& row : kModelVectors) {
       weights.*row.target = load_vector(view_.table().find(row.role));
     }
@@ -206,6 +209,15 @@ class WeightLoader::Loader {
     for (const TensorEntry* entry : entries) release(*entry);
     count(matrix->size_bytes);
     return matrix;
+  }
+
+  std::vector<std::unique_ptr<Matrix>> load_stream_matrices(Role role) {
+    std::vector<std::unique_ptr<Matrix>> out;
+    for (int32_t i = 0; i + 1 < model_.config.streams.count; ++i) {
+      const std::array<const TensorEntry*, 1> one = {view_.table().find(role, -1, i)};
+      out.push_back(load_matrix(one, role));
+    }
+    return out;
   }
 
   // This rank's elements of a vector.

@@ -64,8 +64,17 @@ struct LayerWeights {
   Linear layer_input_out;   // (hidden, size)
   DeviceVector layer_input_post_norm;
   float stream_scale = 1.0F;  // of the stream after the layer
-  XieluNumbers xielu;         // where that is the activation
-  Linear router;              // (num_experts, hidden)
+  // Of several streams.
+  Linear stream_router;  // (streams, hidden)
+  DeviceVector stream_router_norm;
+  DeviceVector stream_prediction;  // (streams * streams, streams), in one row
+  DeviceVector stream_correction;  // (streams, streams), in one row
+  DeviceVector stream_column_scales;
+  Linear laurel_in;   // (laurel_rank, hidden)
+  Linear laurel_out;  // (hidden, laurel_rank)
+  DeviceVector laurel_norm;
+  XieluNumbers xielu;  // where that is the activation
+  Linear router;       // (num_experts, hidden)
   Linear experts_in;   // from the stream to what experts read, where that is of another width
   Linear experts_out;  // back
   DeviceVector choice_bias;
@@ -97,6 +106,9 @@ struct ModelWeights {
   std::unique_ptr<Matrix> layer_input_table;  // may be null
   std::unique_ptr<Matrix> layer_input_in;     // may be null
   DeviceVector layer_input_norm;
+  // Of each stream but the first, (hidden, hidden): from the embedding, to the last hidden state.
+  std::vector<std::unique_ptr<Matrix>> stream_in;
+  std::vector<std::unique_ptr<Matrix>> stream_out;
   std::vector<LayerWeights> layers;
 
   DType dtype = DType::kBF16;  // of matrices that are not quantised

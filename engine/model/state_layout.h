@@ -78,7 +78,9 @@ inline SlotLayout slot_layout(const ModelConfig& config,
           .max_adapters = size.max_adapters,
           .max_drafts = size.max_drafts,
           .norms_values = count_layers(config, &LayerPlan::divides_v) > 0,
-          .scales_experts = config.experts.has_scale};
+          .scales_experts = config.experts.has_scale,
+          .num_streams = config.streams.count,
+          .cuts_gates = cuts_gates(config)};
 }
 
 inline void allocate_state(Device& device,

@@ -24,11 +24,12 @@ MatrixStorage StoragePlan::of(std::span<const TensorEntry* const> entries,
                               Range cols) const {
   const TensorEntry& entry = *entries.front();
   // Rows of an embedding are only looked up; which experts a token goes to hangs on small
-  // differences of the router's few rows.
+  // differences of the router's few rows; and of few are the coefficients of streams.
   const bool is_embedding = role == Role::kPositionEmbedding || role == Role::kTypeEmbedding ||
                             role == Role::kLayerInputTable ||
                             (role == Role::kTokenEmbedding && is_head_apart_);
-  const bool is_choice = role == Role::kRouter || role == Role::kSharedOutputGate;
+  const bool is_choice =
+      role == Role::kRouter || role == Role::kSharedOutputGate || role == Role::kStreamRouter;
   if (options_.quantization == Quantization::kNone || is_embedding || is_choice) {
     const auto storage = [&](const StoredForm& stored) {
       return storage_of(stored, cols, options_.dtype, keeps_.stored_f8);

@@ -12,6 +12,7 @@ constexpr std::string_view kExpertMark = "{expert}";
 constexpr std::string_view kLayerBeforeMark = "{layer-1}";
 constexpr std::string_view kLastLayerMark = "{last}";
 constexpr std::string_view kHeadMark = "{head}";
+constexpr std::string_view kStreamMark = "{stream}";
 
 bool has_mark(std::string_view name, std::string_view mark) {
   return name.find(mark) != std::string_view::npos;
@@ -28,6 +29,16 @@ void fill_in(std::string& name, std::string_view mark, int32_t number) {
 
 bool is_per_expert(const TensorSpec& spec) {
   return spec.stacked || has_mark(spec.name, kExpertMark);
+}
+
+// How many tensors of a layer, or of the model, a row of the table stands for.
+int32_t num_tensors(const TensorSpec& spec, const ModelConfig& config) {
+  if (is_per_expert(spec)) return config.experts.num_experts;
+  return has_mark(spec.name, kStreamMark) ? config.streams.count - 1 : 1;
+}
+
+bool is_alone(const TensorSpec& spec) {
+  return !is_per_expert(spec) && !has_mark(spec.name, kStreamMark);
 }
 
 bool is_present(const TensorSpec& spec, const ModelConfig& config, int32_t layer) {
@@ -48,6 +59,7 @@ std::string tensor_name(std::string_view pattern,
   fill_in(name, kLayerBeforeMark, layer - 1);
   fill_in(name, kLastLayerMark, config.num_layers - 1);
   fill_in(name, kExpertMark, expert);
+  fill_in(name, kStreamMark, expert);
   return name;
 }
 
@@ -70,6 +82,14 @@ int64_t dim_size(Dim dim, const ModelConfig& config, int32_t layer) {
       return config.layer_inputs.size;
     case Dim::kLayerInputs:
       return int64_t{config.num_layers} * config.layer_inputs.size;
+    case Dim::kStreams:
+      return config.streams.count;
+    case Dim::kStreamPredictions:
+      return int64_t{config.streams.count} * config.streams.count * config.streams.count;
+    case Dim::kStreamCorrections:
+      return int64_t{config.streams.count} * config.streams.count;
+    case Dim::kLaurelRank:
+      return config.laurel_rank;
     case Dim::kPositions:
       return int64_t{config.position_offset} + config.max_positions;
     case Dim::kHidden:
@@ -249,10 +269,9 @@ void TensorTable::add(const TensorSpec& spec, int32_t layer, const ModelConfig& 
   if (!is_present(spec, config, layer)) return;
   index_[static_cast<size_t>(layer + 1)][static_cast<size_t>(spec.role)] =
       static_cast<int32_t>(entries_.size());
-  if (!is_per_expert(spec)) return add_entry(spec, layer, -1, config);
-  for (int32_t expert = 0; expert < config.experts.num_experts; ++expert) {
-    add_entry(spec, layer, expert, config);
-  }
+  if (is_alone(spec)) return add_entry(spec, layer, -1, config);
+  const int32_t count = num_tensors(spec, config);
+  for (int32_t i = 0; i < count; ++i) add_entry(spec, layer, i, config);
 }
 
 void TensorTable::add_entry(const TensorSpec& spec,
@@ -268,6 +287,8 @@ void TensorTable::add_entry(const TensorSpec& spec,
                     .head_dim = kv_heads_of(config, layer).head_dim,
                     .num_stacked = spec.stacked ? config.experts.num_experts : 0};
   if (spec.cols == Dim::kConvWeights) entry.per_channel = config.state.conv_kernel;
+  if (spec.cols == Dim::kStreamPredictions || spec.cols == Dim::kStreamCorrections)
+    entry.row_length = config.streams.count;
   if (spec.cols == Dim::kDistanceBiases) entry.per_channel = config.num_heads;
   if (spec.cols == Dim::kChannelDecay) entry.per_channel = config.state.state_size;
   if (has_mark(spec.name, kHeadMark)) {
@@ -288,7 +309,7 @@ double count_parameters(const LoadedConfig& model) {
     if (!spec.is_counted || !is_present(spec, model.config, layer)) return;
     total += static_cast<double>(dim_size(spec.rows, model.config, layer)) *
              static_cast<double>(dim_size(spec.cols, model.config, layer)) *
-             (is_per_expert(spec) ? model.config.experts.num_experts : 1);
+             num_tensors(spec, model.config);
   };
   for (const TensorSpec& spec : model.tensors()) {
     if (!is_per_layer(spec)) add(spec, -1);
@@ -330,6 +351,12 @@ void check_world_size(const ModelConfig& config, int world_size) {
         fmt::format("this model's norms within attention and MLP are over whole rows, which "
                     "can't be dealt out to {} ranks; use one",
                     world_size));
+  }
+  if (cuts_gates(config) && world_size > 1) {
+    throw Error(Code::kUnsupported,
+                fmt::format("this model's MLPs keep of a gate what stands out of its whole row, "
+                            "which can't be dealt out to {} ranks; use one",
+                            world_size));
   }
   if (config.qk_norm == QkNorm::kRow && world_size > 1) {
     throw Error(Code::kUnsupported,

@@ -14,7 +14,7 @@ namespace tgi {
 struct TensorEntry {
   const TensorSpec* spec = nullptr;
   int32_t layer = -1;   // -1: not of a layer
-  int32_t expert = -1;  // -1: not of an expert
+  int32_t expert = -1;  // or stream, of those but the first; -1: of neither
   std::string name;
   int64_t rows = 0;  // whole, before any split; 1 for vectors
   int64_t cols = 0;
@@ -22,6 +22,7 @@ struct TensorEntry {
   int64_t head_dim = 0;     // of the layer
   int64_t num_stacked = 0;  // experts whose vectors or matrices are one tensor; 0: it is alone
   int64_t per_channel = 0;  // numbers of a channel, of a vector that is stored (channels, numbers)
+  int64_t row_length = 0;   // of a vector that is stored (rows, row_length), and stays so
 
   // What it is called in a checkpoint: one name, or one for each part.
   std::vector<std::string> stored_names() const;
@@ -33,6 +34,7 @@ struct TensorEntry {
     if (spec->cols == Dim::kConvWeights) return {cols / per_channel, 1, per_channel};
     if (spec->cols == Dim::kChannelDecay || spec->cols == Dim::kDistanceBiases)
       return {cols / per_channel, per_channel};
+    if (row_length > 0) return {cols / row_length, row_length};
     if (spec->by_head) return {cols / head_dim, head_dim};
     if (num_stacked > 0) return {num_stacked, cols * spec->turns.count};
     return {cols / num_parts};
@@ -46,7 +48,7 @@ class TensorTable {
 
   const std::vector<TensorEntry>& entries() const { return entries_; }
 
-  // Null when the model has no such tensor.
+  // Null when the model has no such tensor. `expert`: or stream.
   const TensorEntry* find(Role role, int32_t layer = -1, int32_t expert = 0) const;
 
  private:
@@ -57,8 +59,8 @@ class TensorTable {
   void add_entry(const TensorSpec& spec, int32_t layer, int32_t expert, const ModelConfig& config);
 
   std::vector<TensorEntry> entries_;
-  std::vector<Row>
-      index_;  // [layer + 1][role] = index of the entry, of the first expert's, or kAbsent
+  std::vector<Row> index_;  // [layer + 1][role] = index of the entry, of the first expert's or
+                            // stream's, or kAbsent
 };
 
 // The parameters of the whole model, in a double, which holds what a config may ask for.

@@ -66,8 +66,9 @@ NormArgs Transformer::norm_args(const DeviceVector& weight, const DeviceVector& 
 
 void Transformer::run(int32_t num_tokens, int32_t num_output_rows) {
   const Workspace& w = workspace_;
-  Stream stream = stream_at(w.residual.first_rows(num_tokens));
-  run_embedding(stream.sum);
+  const Tensor hidden = (has_streams(config_) ? w.streams : w.residual).first_rows(num_tokens);
+  Stream stream = stream_at(hidden);
+  run_embedding(hidden);
   for (int32_t layer = 0; layer < config_.num_layers; ++layer) run_layer_on(layer, stream);
   if (num_output_rows == 0) return;
 
@@ -76,7 +77,9 @@ void Transformer::run(int32_t num_tokens, int32_t num_output_rows) {
   const Tensor rows = w.last_rows.first_rows(num_output_rows);
   NormArgs final_norm = norm_args(weights_.final_norm, weights_.final_norm_bias);
   final_norm.x = rows;
-  if (stream.has_branch) {
+  if (has_streams(config_)) {
+    join_streams(hidden, true, rows);
+  } else if (stream.has_branch) {
     device_.gather_output_rows(stream.sum, residual);
     device_.gather_output_rows(stream.branch, rows);
     final_norm.residual = residual;
@@ -104,6 +107,12 @@ void Transformer::add_to_embedding(const Tensor& embedded) {
 }
 
 void Transformer::run_embedding(const Tensor& hidden) {
+  if (!has_streams(config_)) return embed_tokens(hidden);
+  embed_tokens(stream_of(hidden, 0));
+  make_streams(hidden);
+}
+
+void Transformer::embed_tokens(const Tensor& hidden) {
   if (weights_.embedding_in == nullptr) {
     device_.embed({.table = weights_.token_embedding.get(),
                    .position_table = weights_.position_embedding.get(),
@@ -139,7 +148,8 @@ void Transformer::run_layer(int32_t layer, const Tensor& hidden) {
 void Transformer::run_head(const Tensor& hidden) {
   const Tensor rows = workspace_.last_rows.first_rows(hidden.rows);
   NormArgs final_norm = norm_args(weights_.final_norm, weights_.final_norm_bias);
-  final_norm.x = hidden;
+  if (has_streams(config_)) join_streams(hidden, false, rows);
+  final_norm.x = has_streams(config_) ? rows : hidden;
   final_norm.out = rows;
   device_.norm(final_norm);
   sample_rows(rows);
@@ -159,8 +169,10 @@ void Transformer::sample_rows(const Tensor& normed) {
                   .site = weights_.head_site});
 }
 
-Transformer::Stream Transformer::stream_at(const Tensor& sum) const {
-  return {.sum = sum, .branch = workspace_.branch.first_rows(sum.rows), .has_branch = false};
+Transformer::Stream Transformer::stream_at(const Tensor& hidden) const {
+  const Tensor branch = workspace_.branch.first_rows(hidden.rows);
+  if (!has_streams(config_)) return {.sum = hidden, .branch = branch};
+  return {.sum = workspace_.residual.first_rows(hidden.rows), .branch = branch, .all = hidden};
 }
 
 void Transformer::add_branch(Stream& stream) {
@@ -208,12 +220,27 @@ void Transformer::write_whole(Stream& stream, const DeviceVector& post_norm) {
 
 void Transformer::run_layer_on(int32_t layer, Stream& stream) {
   const LayerWeights& weights = weights_.layers[static_cast<size_t>(layer)];
-  if (config_.parallel_branches) return run_branches_at_once(weights, layer, stream);
+  if (has_streams(config_)) predict_streams(weights, stream);
+  if (config_.parallel_branches) {
+    run_branches_at_once(weights, layer, stream);
+  } else {
+    run_branches(layer, weights, stream);
+  }
+  if (has_streams(config_)) correct_streams(weights, stream);
+  if (weights.layer_input_gate.weight != nullptr) add_layer_input(layer, weights, stream);
+  if (has_streams(config_)) add_to_further_streams(stream);
+  scale_stream(weights, stream);
+}
+
+void Transformer::run_branches(int32_t layer, const LayerWeights& weights, Stream& stream) {
   const LayerPlan& plan = config_.layers[static_cast<size_t>(layer)];
   if (plan.has_attention || plan.has_state) {
-    run_mixers(layer, weights, read(stream, weights.attention_norm, weights.attention_norm_bias),
-               stream.branch);
+    const Tensor x = read(stream, weights.attention_norm, weights.attention_norm_bias);
+    const bool has_laurel = weights.laurel_in.weight != nullptr;
+    if (has_laurel) run_laurel(weights, x);
+    run_mixers(layer, weights, x, stream.branch);
     write(stream, weights.attention_post_norm);
+    if (has_laurel) add_laurel(stream);
   }
   if (plan.mlp == MlpKind::kBoth) {
     run_both_mlps(weights, stream);
@@ -221,13 +248,11 @@ void Transformer::run_layer_on(int32_t layer, Stream& stream) {
     run_mlp(layer, weights, read(stream, weights.mlp_norm, weights.mlp_norm_bias), stream.branch);
     write(stream, weights.mlp_post_norm);
   }
-  if (weights.layer_input_gate.weight != nullptr) add_layer_input(layer, weights, stream);
-  scale_stream(weights, stream);
 }
 
 void Transformer::run_both_mlps(const LayerWeights& weights, Stream& stream) {
   const Tensor chosen = workspace_.second_branch.first_rows(stream.sum.rows);
-  run_dense_mlp(weights.xielu, weights.gate_up, weights.mlp_inner_norm, weights.down,
+  run_dense_mlp(weights.xielu, weights.gate_up, weights.mlp_inner_norm, weights.down, {},
                 read(stream, weights.mlp_norm, weights.mlp_norm_bias), stream.branch);
   communicator_.all_reduce_sum(stream.branch);
   norm_inner(weights.dense_post_norm, stream.branch);
@@ -359,10 +384,12 @@ void Transformer::run_mlp(int32_t layer,
                           const LayerWeights& weights,
                           const Tensor& x,
                           const Tensor& out) {
-  if (config_.layers[static_cast<size_t>(layer)].mlp == MlpKind::kExperts) {
+  const LayerPlan& plan = config_.layers[static_cast<size_t>(layer)];
+  if (plan.mlp == MlpKind::kExperts) {
     run_experts(weights, x, out);
   } else {
-    run_dense_mlp(weights.xielu, weights.gate_up, weights.mlp_inner_norm, weights.down, x, out);
+    run_dense_mlp(weights.xielu, weights.gate_up, weights.mlp_inner_norm, weights.down,
+                  plan.gate_cutoff, x, out);
   }
 }
 
@@ -370,6 +397,7 @@ void Transformer::run_dense_mlp(const XieluNumbers& xielu,
                                 const Linear& gate_up_linear,
                                 const DeviceVector& inner_norm,
                                 const Linear& down,
+                                const std::optional<float>& gate_cutoff,
                                 const Tensor& x,
                                 const Tensor& out) {
   const int64_t width = down.weight->cols;
@@ -377,7 +405,9 @@ void Transformer::run_dense_mlp(const XieluNumbers& xielu,
       workspace_.gate_up.first_rows(x.rows).columns(0, gate_up_linear.weight->rows);
   const Tensor activated = workspace_.activated.first_rows(x.rows).columns(0, width);
   gate_up_linear.apply(device_, x, gate_up);
-  multiply(gate_up.columns(0, width), config_.mlp_gate_multiplier);
+  const Tensor gate = gate_up.columns(0, width);
+  multiply(gate, config_.mlp_gate_multiplier);
+  if (gate_cutoff) device_.statistical_top_k({.deviations = *gate_cutoff, .x = gate});
   activate(xielu, gate_up, activated);
   norm_inner(inner_norm, activated);
   down.apply(device_, activated, out);
@@ -439,7 +469,7 @@ void Transformer::add_shared_expert(const LayerWeights& weights,
                                     const Tensor& x,
                                     const Tensor& out) {
   const Tensor shared = workspace_.shared_expert.first_rows(x.rows);
-  run_dense_mlp(weights.xielu, weights.shared_gate_up, {}, weights.shared_down, x, shared);
+  run_dense_mlp(weights.xielu, weights.shared_gate_up, {}, weights.shared_down, {}, x, shared);
   const Tensor gate = workspace_.gate_up.first_rows(x.rows).columns(0, 1);
   const bool has_gate = weights.shared_output_gate.weight != nullptr;
   if (has_gate) weights.shared_output_gate.apply(device_, x, gate);

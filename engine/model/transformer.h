@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "engine/device/backend.h"
@@ -42,7 +43,7 @@ class Transformer final : public Forward {
   void report_hidden() { reports_hidden_ = true; }
 
   // A step's parts one by one, for who holds the hidden states between them (engine/quantize); only
-  // from within another Forward. `hidden`: (num_tokens, hidden_size) in the device's memory and its
+  // from within another Forward. `hidden`: (num_tokens, stream_cols) in the device's memory and its
   // type, at most max_batch_tokens rows; outside of it they are whole, no branch is left to add.
   // The bits are those of run().
   void run_embedding(const Tensor& hidden);
@@ -53,6 +54,10 @@ class Transformer final : public Forward {
   struct Workspace {
     int64_t size_bytes = 0;
     Tensor residual;       // (max_batch_tokens, hidden): the sum of all branches so far
+    Tensor streams;        // (max_batch_tokens, streams * hidden), where there are several
+    Tensor stream_routed;  // (max_batch_tokens, streams)
+    Tensor laurel_short;   // (max_batch_tokens, laurel_rank)
+    Tensor laurel;         // (max_batch_tokens, hidden): what is added beside attention
     Tensor normed;         // (max_batch_tokens, hidden)
     Tensor branch;         // (max_batch_tokens, hidden): what the last branch adds
     Tensor second_branch;  // (max_batch_tokens, hidden), where two are made of one input
@@ -93,16 +98,20 @@ class Transformer final : public Forward {
       const ModelConfig& config, DType dtype, int world_size, int32_t max_batch_tokens, void* base);
 
   // The residual stream: a sum, and a branch that is still to be added to it. Devices add it in the
-  // pass of the norm that reads the stream next.
+  // pass of the norm that reads the stream next. Where there are several, it is the one that a
+  // layer works on.
   struct Stream {
     Tensor sum;
     Tensor branch;
     bool has_branch = false;
+    Tensor all{};  // (rows, streams * hidden), where there are several
   };
-  Stream stream_at(const Tensor& sum) const;
+  Stream stream_at(const Tensor& hidden) const;
 
+  void embed_tokens(const Tensor& hidden);
   void add_to_embedding(const Tensor& embedded);
   void run_layer_on(int32_t layer, Stream& stream);
+  void run_branches(int32_t layer, const LayerWeights& weights, Stream& stream);
   void run_branches_at_once(const LayerWeights& weights, int32_t layer, Stream& stream);
 
   void add_branch(Stream& stream);
@@ -143,6 +152,7 @@ class Transformer final : public Forward {
                      const Linear& gate_up,
                      const DeviceVector& inner_norm,
                      const Linear& down,
+                     const std::optional<float>& gate_cutoff,
                      const Tensor& x,
                      const Tensor& out);
   void activate(const XieluNumbers& xielu, const Tensor& gate_up, const Tensor& out);
@@ -155,6 +165,19 @@ class Transformer final : public Forward {
   void embed_layer_inputs(const Tensor& embedded);
   void add_layer_input(int32_t layer, const LayerWeights& weights, Stream& stream);
   void scale_stream(const LayerWeights& weights, Stream& stream);
+  // transformer_streams.cc: hidden states of several streams, and what is added beside attention.
+  Tensor stream_of(const Tensor& all, int32_t index) const;
+  void make_streams(const Tensor& all);  // from the embedding, which is the first
+  StreamRouting route_streams(const LayerWeights& weights,
+                              const DeviceVector& matrix,
+                              const Tensor& x);
+  void predict_streams(const LayerWeights& weights, Stream& stream);
+  void correct_streams(const LayerWeights& weights, Stream& stream);
+  void add_to_further_streams(Stream& stream);
+  // What the last norm reads: of the rows that the step gives out, or of all.
+  void join_streams(const Tensor& all, bool takes_output_rows, const Tensor& out);
+  void run_laurel(const LayerWeights& weights, const Tensor& x);
+  void add_laurel(Stream& stream);
   void add_shared_expert(const LayerWeights& weights, const Tensor& x, const Tensor& out);
   void sample_rows(const Tensor& rows);
   void copy_constants();

@@ -80,6 +80,14 @@ Transformer::Workspace Transformer::lay_out(
   out.normed = shared.take(config.hidden_size);
   out.branch = shared.take(config.hidden_size);
   out.last_rows = shared.take(config.hidden_size);
+  if (has_streams(config)) {
+    out.streams = shared.take(stream_cols(config));
+    out.stream_routed = shared.take(config.streams.count);
+  }
+  if (config.laurel_rank > 0) {
+    out.laurel_short = shared.take(config.laurel_rank);
+    out.laurel = shared.take(config.hidden_size);
+  }
   if (config.embedding_size > 0) out.embedded = shared.take(config.embedding_size);
   if (multiplies_inputs(config)) out.scaled = shared.take(config.hidden_size);
   if (config.layer_inputs.size > 0) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "engine/model/model_weights.h"
 
@@ -79,6 +80,10 @@ inline constexpr std::array<LinearPart, 1> kLayerInputGateParts = {
     {{Role::kLayerInputGate, Role::kCount}}};
 inline constexpr std::array<LinearPart, 1> kLayerInputOutParts = {
     {{Role::kLayerInputOut, Role::kCount}}};
+inline constexpr std::array<LinearPart, 1> kStreamRouterParts = {
+    {{Role::kStreamRouter, Role::kCount}}};
+inline constexpr std::array<LinearPart, 1> kLaurelInParts = {{{Role::kLaurelIn, Role::kCount}}};
+inline constexpr std::array<LinearPart, 1> kLaurelOutParts = {{{Role::kLaurelOut, Role::kCount}}};
 inline constexpr std::array<LinearPart, 1> kStateOutParts = {
     {{Role::kStateOut, Role::kStateOutBias}}};
 
@@ -90,7 +95,7 @@ inline constexpr std::array<LayerLinear, 4> kLayerLinears = {{
 }};
 
 // Of latent attention, of layers with a state, and of those with experts, beside them.
-inline constexpr std::array<LayerLinear, 13> kOtherLinears = {{
+inline constexpr std::array<LayerLinear, 16> kOtherLinears = {{
     {&LayerWeights::latent_down, kLatentDownParts},
     {&LayerWeights::state_in, kStateInParts},
     {&LayerWeights::state_parts, kStatePartsParts},
@@ -104,6 +109,9 @@ inline constexpr std::array<LayerLinear, 13> kOtherLinears = {{
     {&LayerWeights::shared_output_gate, kSharedOutputGateParts},
     {&LayerWeights::layer_input_gate, kLayerInputGateParts},
     {&LayerWeights::layer_input_out, kLayerInputOutParts},
+    {&LayerWeights::stream_router, kStreamRouterParts},
+    {&LayerWeights::laurel_in, kLaurelInParts},
+    {&LayerWeights::laurel_out, kLaurelOutParts},
 }};
 
 // Where an adapter can add something (engine/tensor/low_rank.h): the linears of each layer, those
@@ -131,7 +139,7 @@ inline constexpr std::array<ExpertLinear, 2> kExpertLinears = {{
     {&LayerWeights::experts_down, kExpertDownParts},
 }};
 
-inline constexpr std::array<LayerVector, 31> kLayerVectors = {{
+inline constexpr std::array<LayerVector, 36> kLayerVectors = {{
     {&LayerWeights::attention_norm, Role::kAttentionNorm},
     {&LayerWeights::attention_norm_bias, Role::kAttentionNormBias},
     {&LayerWeights::q_norm, Role::kQNorm},
@@ -152,6 +160,11 @@ inline constexpr std::array<LayerVector, 31> kLayerVectors = {{
     {&LayerWeights::experts_post_norm, Role::kExpertsPostNorm},
     {&LayerWeights::router_norm, Role::kRouterNorm},
     {&LayerWeights::layer_input_post_norm, Role::kLayerInputPostNorm},
+    {&LayerWeights::stream_router_norm, Role::kStreamRouterNorm},
+    {&LayerWeights::stream_prediction, Role::kStreamPrediction},
+    {&LayerWeights::stream_correction, Role::kStreamCorrection},
+    {&LayerWeights::stream_column_scales, Role::kStreamColumnScales},
+    {&LayerWeights::laurel_norm, Role::kLaurelNorm},
     {&LayerWeights::choice_bias, Role::kChoiceBias},
     {&LayerWeights::expert_scale, Role::kExpertScale},
     {&LayerWeights::conv, Role::kConv},
@@ -184,6 +197,16 @@ inline constexpr std::array<ModelMatrix, 8> kModelMatrices = {{
     {&ModelWeights::head_in, Role::kHeadIn},
     {&ModelWeights::layer_input_table, Role::kLayerInputTable},
     {&ModelWeights::layer_input_in, Role::kLayerInputIn},
+}};
+
+// One for each stream but the first.
+struct StreamMatrix {
+  std::vector<std::unique_ptr<Matrix>> ModelWeights::*target;
+  Role role;
+};
+inline constexpr std::array<StreamMatrix, 2> kStreamMatrices = {{
+    {&ModelWeights::stream_in, Role::kStreamIn},
+    {&ModelWeights::stream_out, Role::kStreamOut},
 }};
 
 inline constexpr std::array<ModelVector, 6> kModelVectors = {{

@@ -25,6 +25,9 @@ class Planner {
 
   int64_t plan() {
     for (const ModelMatrix& row : kModelMatrices) add_matrix(row.role);
+    for (const StreamMatrix& row : kStreamMatrices) {
+      for (int32_t i = 0; i + 1 < model_.config.streams.count; ++i) add_matrix(row.role, i);
+    }
     for (const ModelVector& row : kModelVectors) add_vector(view_.table().find(row.role));
     if (view_.table().find(Role::kDistanceBias) != nullptr) {
       size_bytes_ += int64_t{model_.config.num_heads / options_.world_size} *
@@ -47,8 +50,8 @@ class Planner {
     return device_.matrix_bytes(storage.format(), storage, rows, cols.count);
   }
 
-  void add_matrix(Role role) {
-    const TensorEntry* entry = view_.table().find(role);
+  void add_matrix(Role role, int32_t stream = 0) {
+    const TensorEntry* entry = view_.table().find(role, -1, stream);
     if (entry == nullptr) return;
     const std::array<const TensorEntry*, 1> one = {entry};
     size_bytes_ += matrix_bytes(one, role, view_.num_rows(*entry));
@@ -127,6 +130,7 @@ void check_quantization(const LoadedConfig& model, const LoadWeightsOptions& opt
     (void)storage.of(one, role, view.col_range(*entry));
   };
   for (const ModelMatrix& row : kModelMatrices) check(row.role, -1);
+  for (const StreamMatrix& row : kStreamMatrices) check(row.role, -1);
   for (int32_t layer = 0; layer < model.config.num_layers; ++layer) {
     for_linears([&](std::span<const LinearPart> parts) {
       for (const LinearPart& part : parts) check(part.weight, layer);

@@ -35,6 +35,7 @@ std::string_view what_is_not_plain(const ModelConfig& config) {
   if (has_state(config)) return "layers that carry a state";
   if (config.experts.num_experts > 0) return "experts";
   if (has_latents(config)) return "latent attention";
+  if (has_streams(config)) return "hidden states of several streams";
   if (config.layer_inputs.size > 0) return "rows of each token for each layer";
   if (count_layers(config, &LayerPlan::keys_are_values) > 0) return "values that are keys";
   if (has_unlike_heads(config) || has_shared_kv(config))

@@ -143,6 +143,22 @@ void TapDevice::gated_norm(const GatedNormArgs& args) {
   if (!is_over_) device_.gated_norm(args);
 }
 
+void TapDevice::predict_streams(const PredictStreamsArgs& args) {
+  if (!is_over_) device_.predict_streams(args);
+}
+
+void TapDevice::correct_streams(const CorrectStreamsArgs& args) {
+  if (!is_over_) device_.correct_streams(args);
+}
+
+void TapDevice::match_rms(const MatchRmsArgs& args) {
+  if (!is_over_) device_.match_rms(args);
+}
+
+void TapDevice::statistical_top_k(const StatisticalTopKArgs& args) {
+  if (!is_over_) device_.statistical_top_k(args);
+}
+
 void TapDevice::sample(const SampleArgs& args) {
   if (is_over_) return;
   if (!see_logits_) return device_.sample(args);

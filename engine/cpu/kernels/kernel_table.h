@@ -191,6 +191,31 @@ struct StateKernels {
   void (*delta)(const DeltaBlock&);
 };
 
+// Of engine/device/stream_ops.h.
+struct RoutedRow {
+  int32_t count = 0;
+  float scale = 1.0F;
+  const float* routed = nullptr;  // (count)
+  const float* matrix = nullptr;  // (coefficients, count)
+};
+
+struct StreamsRow {
+  RoutedRow routing;
+  int32_t active = 0;
+  const float* x = nullptr;       // (cols)
+  const float* scales = nullptr;  // (optional) (cols)
+  float* streams = nullptr;       // (count, cols)
+  float* out = nullptr;           // (cols)
+  int64_t cols = 0;
+};
+
+struct StreamKernels {
+  void (*predict)(const StreamsRow&);
+  void (*correct)(const StreamsRow&);
+  void (*match_rms)(const float* like, float* x, int64_t cols, float least_square);
+  void (*statistical_top_k)(float* x, int64_t cols, float deviations);
+};
+
 struct KernelTable {
   std::string_view isa;
 
@@ -219,6 +244,7 @@ struct KernelTable {
   void (*rotate_interleaved)(float* head, const float* cos_sin, int64_t rotary_dim);
 
   StateKernels state;
+  StreamKernels streams;
 
   SamplerMath sampler_math;
 

@@ -16,6 +16,7 @@
 #include "engine/cpu/kernels/quantise.h"
 #include "engine/cpu/kernels/sampling.h"
 #include "engine/cpu/kernels/state.h"
+#include "engine/cpu/kernels/streams.h"
 
 namespace tgi {
 
@@ -67,6 +68,10 @@ constexpr KernelTable make_kernel_table(std::string_view isa) {
                 .scan_channels = scan_block<V, false>,
                 .scan_head = scan_block<V, true>,
                 .delta = delta_block<V>},
+      .streams = {.predict = predict_streams<V>,
+                  .correct = correct_streams<V>,
+                  .match_rms = match_rms<V>,
+                  .statistical_top_k = statistical_top_k<V>},
       .sampler_math = {.max_value = max_value<V>,
                        .sum_exp = sum_exp<V>,
                        .exp_shifted = exp_shifted<V>,
