@@ -18,7 +18,7 @@ void add_mixing_checks(KernelChecks& checks) {
   const std::span<const float> scales = checks.random_floats(kCols);
   const std::span<float> out = checks.floats((kCount + 1) * kCols);
   const auto row = [=]() {
-    std::copy(before.begin(), before.end(), out.begin());
+    std::fill(std::copy(before.begin(), before.end(), out.begin()), out.end(), 0.0F);
     return StreamsRow{.routing = {.count = kCount,
                                   .scale = 2.5F,
                                   .routed = routed.data(),

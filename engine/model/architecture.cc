@@ -37,8 +37,9 @@ extern const Architecture kLlama4, kLlama4Multimodal, kPhimoe, kBamba, kQwen35, 
     kQwen35Multimodal, kQwen35MoeMultimodal, kMistral3, kJais2, kQwen2VlText, kQwen3VlText,
     kQwen3VlMoeText, kQwen2Vl, kQwen3Vl, kQwen3VlMoe, kLlava, kLlavaOneVision, kSolarOpen, kAfmoe,
     kHyperClovaX, kExaone45;
-extern const Architecture kVaultGemma, kGemma4Unified, kGemma4UnifiedMultimodal, kGraniteSwa,
-    kGraniteMoeSwa, kMellum, kHyV3, kCohere2Moe, kGptNeo, kApertus;
+extern const Architecture kVaultGemma, kGemma3n, kGemma3nMultimodal, kGemma4Unified,
+    kGemma4UnifiedMultimodal, kGraniteSwa, kGraniteMoeSwa, kMellum, kHyV3, kCohere2Moe, kGptNeo,
+    kApertus;
 
 namespace {
 
@@ -71,6 +72,8 @@ constexpr std::array kArchitectures = {
     &kGemma2,
     &kGemma3,
     &kGemma3Multimodal,
+    &kGemma3n,
+    &kGemma3nMultimodal,
     &kGemma4,
     &kGemma4Multimodal,
     &kCohere,

@@ -12,7 +12,7 @@ from transformers.core_model_loading import revert_weight_conversion
 DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
 EMBEDDINGS = ("embed", "wte", "wpe")
 # Factors, of about 1.
-FACTORS = (".layer_scalar", ".router.scale", ".per_expert_scale")
+FACTORS = (".layer_scalar", ".router.scale", ".per_expert_scale", ".correct_output_scale")
 # Neither matrices nor norms, whatever their shape.
 SMALL = ("_bias", ".A_log", ".D", ".e_score_correction_bias", "sinks")
 
@@ -41,6 +41,10 @@ def random_values(name, value, generator, storage, is_gpt2):
         return 0.3 * noise.abs() if name.endswith("correction_bias") else 0.3 * noise
     if any(part in name for part in EMBEDDINGS):
         return storage.get("embedding_scale", 0.7) * noise
+    if name.endswith("modality_router.weight"):  # what it gives is divided by the width
+        return 0.8 * noise * math.sqrt(value.shape[-1])
+    if name.endswith("_coefs.weight"):  # or streams would grow from layer to layer
+        return 0.3 * noise / math.sqrt(value.shape[-1])
     # Conv1D keeps (in, out), Linear (out, in).
     is_conv = is_gpt2 and any(part in name for part in ("c_attn", "c_proj", "c_fc"))
     return storage.get("matrix_scale", 1.3) * noise / math.sqrt(value.shape[0 if is_conv else -1])
@@ -127,6 +131,23 @@ def with_stacked_experts(tensors, config):
     return out
 
 
+def with_unread_parts(tensors, config):
+    """What a checkpoint that sees and hears has beside its text model, and matrices of k and v where nothing reads them."""
+    out = dict(tensors)
+    for part in ("vision_tower.timm_model.conv_stem.conv", "audio_tower.conformer.0.norm", "embed_vision.embedding",
+                 "embed_audio.embedding_projection"):
+        out[f"model.{part}.weight"] = torch.ones(2, 3)
+    text = config["text_config"]
+    for layer in range(text["num_hidden_layers"] - text["num_kv_shared_layers"], text["num_hidden_layers"]):
+        for name in ("k_proj", "v_proj", "k_norm"):
+            out[f"model.layers.{layer}.self_attn.{name}.weight"] = torch.ones(2, 3)
+    return out
+
+
+def without_unread_parts(state):
+    return {name: value for name, value in state.items() if value.shape != (2, 3)}
+
+
 def with_transposed_experts(tensors, config):
     """As Qwen3-VL's files have them: x is multiplied from the left."""
     return {name: value.transpose(1, 2).contiguous() if ".experts." in name else value for name, value in tensors.items()}
@@ -134,8 +155,8 @@ def with_transposed_experts(tensors, config):
 
 # storage["extra"] -> what is stored instead, what is read instead.
 STORE = {"neox_tables": with_neox_tables, "mxfp4": mxfp4.store, "stacked_experts": with_stacked_experts,
-         "transposed_experts": with_transposed_experts}
-LOAD = {"mxfp4": mxfp4.load}
+         "transposed_experts": with_transposed_experts, "unread_parts": with_unread_parts}
+LOAD = {"mxfp4": mxfp4.load, "unread_parts": without_unread_parts}
 
 
 def save_weights(tensors, folder, num_shards):

@@ -62,7 +62,8 @@ Json as_json(const ModelConfig& c) {
                       scale.positions, scale.offset, layer.score_multiplier, layer.has_attention,
                       layer.has_state, layer.attention_chunk, layer.divides_qk, layer.divides_v,
                       layer.keys_are_values, layer.num_kv_heads, layer.head_dim,
-                      layer.intermediate_size, layer.kv_layer});
+                      layer.intermediate_size, layer.kv_layer,
+                      layer.gate_cutoff ? Json(*layer.gate_cutoff) : Json(nullptr)});
   }
   Json ropes = Json::array();
   for (const RopeSpec& rope : c.ropes) {
@@ -79,6 +80,8 @@ Json as_json(const ModelConfig& c) {
         c.experts.has_choice_bias, c.experts.has_scale, c.experts.weighs_inputs,
         c.experts.output_multiplier, c.experts.hidden_size}},
       {"layer_inputs", {c.layer_inputs.size, c.layer_inputs.vocab_size}},
+      {"streams", {c.streams.count, c.streams.active, c.streams.has_scales}},
+      {"laurel_rank", c.laurel_rank},
       {"state",
        {static_cast<int>(state.kind), state.conv_kernel, state.num_heads, state.head_dim,
         state.state_size, state.num_groups, state.step_rank, state.min_step,
@@ -284,6 +287,11 @@ std::map<std::string, Change> changes() {
       {"use_double_wide_mlp", {true, {{"num_kv_shared_layers", 5}}}},
       {"hidden_size_per_layer_input", {100}},
       {"vocab_size_per_layer_input", {300000}},
+      {"altup_num_inputs", {3}},
+      {"altup_active_idx", {2}},
+      {"altup_correct_scale", {false}},
+      {"laurel_rank", {7}},
+      {"activation_sparsity_pattern", {Json(35, 0.5)}},
       {"global_head_dim", {100}},
       {"num_global_key_value_heads", {2, {{"attention_k_eq_v", true}}}},
       {"per_layer_config", {Json{{"5", {{"head_dim", 100}}}}}},

@@ -72,19 +72,21 @@ TEST_CASE("logits and greedy tokens of every family are those of transformers") 
 
 // Of the ops that only such models use, the meaning; every device is compared with it
 // (tests/conformance).
-TEST_CASE("the reference says what transformers says of layers with heads of their own or shared") {
+TEST_CASE(
+    "the reference says what transformers says of layers with heads of their own or shared, and of "
+    "several streams") {
   int count = 0;
   for (const std::string& folder : golden_model_folders("families")) {
     const auto files = open_folder(folder);
     const ModelConfig config = load_model_config(*files).config;
-    if (!has_unlike_heads(config) && !has_shared_kv(config)) continue;
+    if (!has_unlike_heads(config) && !has_shared_kv(config) && !has_streams(config)) continue;
     INFO(folder);
     ++count;
     LoadedFixture loaded = load_workers(*files, {.is_reference = true});
     const Json golden = read_golden(*files);
     for (const Json& one : golden.at("cases")) check_logits(loaded, one);
   }
-  CHECK(count >= 6);
+  CHECK(count >= 11);
 }
 
 TEST_CASE("stories260K tells its published stories") {

@@ -17,8 +17,8 @@
 #include "engine/model/config_fields.h"
 #include "engine/model/decoder_tensors.h"
 #include "engine/model/expert_fields.h"
+#include "engine/model/families/gemma_shared.h"
 #include "engine/model/known_fields.h"
-#include "engine/model/multimodal_fields.h"
 #include "engine/model/rope.h"
 
 namespace tgi {
@@ -133,42 +133,6 @@ void read_gemma4_ropes(const JsonReader& config, ModelConfig& model) {
                        .widens_context = false});
 }
 
-void read_shared_kv(const JsonReader& config, ModelConfig& model) {
-  const int64_t num_shared = config.integer_or("num_kv_shared_layers", 0);
-  const std::string path = config.path_of("num_kv_shared_layers");
-  if (num_shared < 0 || num_shared >= model.num_layers) {
-    throw Error(
-        Code::kInvalidArgument,
-        fmt::format("{}: {} of {} layers; expected 0 to {}: a layer without keys and values "
-                    "needs one before it that has them",
-                    path, num_shared, model.num_layers, model.num_layers - 1));
-  }
-  const auto first = static_cast<int32_t>(model.num_layers - num_shared);
-  for (int32_t i = first; i < model.num_layers; ++i) {
-    LayerPlan& layer = model.layers[static_cast<size_t>(i)];
-    for (int32_t before = first - 1; before >= 0 && layer.kv_layer == kOwnKv; --before) {
-      const LayerPlan& other = model.layers[static_cast<size_t>(before)];
-      if ((other.sliding_window > 0) == (layer.sliding_window > 0)) layer.kv_layer = before;
-    }
-    if (layer.kv_layer == kOwnKv) {
-      throw Error(Code::kInvalidArgument,
-                  fmt::format("{}: layer {} has to read keys and values of a layer of its kind "
-                              "before layer {}, and there is none",
-                              path, i, first));
-    }
-    if (kv_heads_of(model, layer.kv_layer) != kv_heads_of(model, i)) {
-      throw Error(Code::kInvalidArgument,
-                  fmt::format("{}: layer {} reads keys and values of layer {}, whose heads are of "
-                              "another size",
-                              path, i, layer.kv_layer));
-    }
-    if (config.boolean_or("use_double_wide_mlp", false)) {
-      layer.intermediate_size = 2 * model.intermediate_size;
-    }
-  }
-  for (LayerPlan& layer : model.layers) layer.divides_v = layer.has_own_kv();
-}
-
 void read_gemma4_experts(const JsonReader& config, ModelConfig& model) {
   if (!config.boolean_or("enable_moe_block", false)) return;
   read_experts(config,
@@ -216,7 +180,11 @@ ModelConfig read_gemma4_common(const JsonReader& config,
   model.layers.back().sliding_window = 0;
   read_gemma4_heads(config, model);
   read_gemma4_ropes(config, model);
-  read_shared_kv(config, model);
+  read_shared_kv(config, 0, model);
+  for (LayerPlan& layer : model.layers) {
+    if (layer.kv_layer != kOwnKv && config.boolean_or("use_double_wide_mlp", false))
+      layer.intermediate_size = 2 * model.intermediate_size;
+  }
   for (LayerPlan& layer : model.layers) {
     layer.keys_are_values =
         layer.sliding_window == 0 && config.boolean_or("attention_k_eq_v", false);
@@ -287,87 +255,9 @@ constexpr auto kGemma4UnifiedFields =
                     harmless_if("moe_intermediate_size", "[]", kNoExperts),
                 }));
 
-constexpr std::string_view kSounds = "is about sounds, and only text is read";
-
-constexpr auto kGemma4MultimodalFields =
-    join_fields(kMultimodalFields,
-                std::to_array<KnownField>({
-                    harmless("boi_token_id", kImages),
-                    harmless("eoi_token_id", kImages),
-                    harmless("vision_soft_tokens_per_image", kImages),
-                    harmless("audio_config", kSounds),
-                    harmless("boa_token_id", kSounds),
-                    harmless("eoa_token_id", kSounds),
-                    harmless("eoa_token_index", kSounds),
-                    harmless("audio_token_id", kSounds),
-                }));
-
-constexpr auto kGemma4MultimodalIgnored = std::to_array<std::string_view>({
-    "vision_tower.*",
-    "audio_tower.*",
-    "embed_vision.*",
-    "embed_audio.*",
-    "vision_embedder.*",
-});
-
-constexpr bool gemma4_has_own_kv(const ModelConfig& config, int32_t layer) {
-  return config.layers[static_cast<size_t>(layer)].has_own_kv();
-}
-// Layers that see everything may have no matrix of v.
-constexpr bool takes_keys_as_values(const ModelConfig& config, int32_t layer) {
-  return gemma4_has_own_kv(config, layer) &&
-         config.layers[static_cast<size_t>(layer)].keys_are_values;
-}
-constexpr bool has_own_values(const ModelConfig& config, int32_t layer) {
-  return gemma4_has_own_kv(config, layer) && !takes_keys_as_values(config, layer);
-}
-constexpr bool has_k_bias(const ModelConfig& config, int32_t layer) {
-  return config.attention_bias && gemma4_has_own_kv(config, layer);
-}
-constexpr bool has_v_bias(const ModelConfig& config, int32_t layer) {
-  return config.attention_bias && has_own_values(config, layer);
-}
-constexpr bool has_k_bias_as_v(const ModelConfig& config, int32_t layer) {
-  return config.attention_bias && takes_keys_as_values(config, layer);
-}
 constexpr bool has_experts_beside(const ModelConfig& config, int32_t layer) {
   return config.layers[static_cast<size_t>(layer)].mlp == MlpKind::kBoth;
 }
-constexpr bool has_layer_inputs(const ModelConfig& config, int32_t /*layer*/) {
-  return config.layer_inputs.size > 0;
-}
-
-constexpr auto kGemma4AttentionTensors = std::to_array<TensorSpec>({
-    {Role::kQ, "model.layers.{layer}.self_attn.q_proj.weight", Dim::kQ, Dim::kHidden, Split::kRows},
-    {Role::kK, "model.layers.{layer}.self_attn.k_proj.weight", Dim::kKv, Dim::kHidden, Split::kRows,
-     gemma4_has_own_kv},
-    {Role::kV, "model.layers.{layer}.self_attn.v_proj.weight", Dim::kKv, Dim::kHidden, Split::kRows,
-     has_own_values},
-    {.role = Role::kV,
-     .name = "model.layers.{layer}.self_attn.k_proj.weight",
-     .rows = Dim::kKv,
-     .cols = Dim::kHidden,
-     .split = Split::kRows,
-     .only_if = takes_keys_as_values,
-     .is_counted = false},
-    {Role::kQBias, "model.layers.{layer}.self_attn.q_proj.bias", Dim::kOne, Dim::kQ, Split::kRows,
-     has_attention_bias},
-    {Role::kKBias, "model.layers.{layer}.self_attn.k_proj.bias", Dim::kOne, Dim::kKv, Split::kRows,
-     has_k_bias},
-    {Role::kVBias, "model.layers.{layer}.self_attn.v_proj.bias", Dim::kOne, Dim::kKv, Split::kRows,
-     has_v_bias},
-    {.role = Role::kVBias,
-     .name = "model.layers.{layer}.self_attn.k_proj.bias",
-     .rows = Dim::kOne,
-     .cols = Dim::kKv,
-     .split = Split::kRows,
-     .only_if = has_k_bias_as_v,
-     .is_counted = false},
-    {Role::kQNorm, "model.layers.{layer}.self_attn.q_norm.weight", Dim::kOne, Dim::kHeadDim},
-    {Role::kKNorm, "model.layers.{layer}.self_attn.k_norm.weight", Dim::kOne, Dim::kHeadDim,
-     Split::kNone, gemma4_has_own_kv},
-});
-
 constexpr auto kGemma4ExpertTensors = std::to_array<TensorSpec>({
     {Role::kRouter, "model.layers.{layer}.router.proj.weight", Dim::kExperts, Dim::kHidden,
      Split::kNone, has_experts_beside},
@@ -397,38 +287,18 @@ constexpr auto kGemma4ExpertTensors = std::to_array<TensorSpec>({
      Dim::kHidden, Split::kNone, has_experts_beside},
 });
 
-constexpr auto kLayerInputTensors = std::to_array<TensorSpec>({
-    {Role::kLayerInputTable, "model.embed_tokens_per_layer.weight", Dim::kLayerInputVocab,
-     Dim::kLayerInputs, Split::kNone, has_layer_inputs},
-    {Role::kLayerInputIn, "model.per_layer_model_projection.weight", Dim::kLayerInputs,
-     Dim::kHidden, Split::kNone, has_layer_inputs},
-    {Role::kLayerInputNorm, "model.per_layer_projection_norm.weight", Dim::kOne, Dim::kLayerInput,
-     Split::kNone, has_layer_inputs},
-    {Role::kLayerInputGate, "model.layers.{layer}.per_layer_input_gate.weight", Dim::kLayerInput,
-     Dim::kHidden, Split::kNone, has_layer_inputs},
-    {Role::kLayerInputOut, "model.layers.{layer}.per_layer_projection.weight", Dim::kHidden,
-     Dim::kLayerInput, Split::kNone, has_layer_inputs},
-    {Role::kLayerInputPostNorm, "model.layers.{layer}.post_per_layer_input_norm.weight", Dim::kOne,
-     Dim::kHidden, Split::kNone, has_layer_inputs},
-    {Role::kStreamScale, "model.layers.{layer}.layer_scalar", Dim::kOne, Dim::kOne},
-});
-
-constexpr auto kGemma4Tensors = join_tensors(kLlamaOuterTensors,
-                                             kFourNormTensors,
-                                             kGemma4AttentionTensors,
-                                             kLlamaOTensors,
-                                             kLlamaOBiasTensors,
-                                             kLlamaMlpTensors,
-                                             kGemma4ExpertTensors,
-                                             kLayerInputTensors);
-
-// Layers that read another one's keys and values may be stored with matrices of their own, which
-// nothing reads; and norms without weights are not stored.
-constexpr auto kUnreadKv = std::to_array<std::string_view>({
-    ".self_attn.k_proj.weight",
-    ".self_attn.v_proj.weight",
-    ".self_attn.k_norm.weight",
-});
+constexpr auto kGemma4Tensors = join_tensors(
+    kLlamaOuterTensors,
+    kFourNormTensors,
+    kSharedKvAttentionTensors,
+    kLlamaOTensors,
+    kLlamaOBiasTensors,
+    kLlamaMlpTensors,
+    kGemma4ExpertTensors,
+    kLayerInputTensors,
+    std::to_array<TensorSpec>({
+        {Role::kStreamScale, "model.layers.{layer}.layer_scalar", Dim::kOne, Dim::kOne},
+    }));
 
 constexpr auto kGemma4Names = std::to_array<std::string_view>({"Gemma4ForCausalLM"});
 constexpr auto kGemma4Types = std::to_array<std::string_view>({"gemma4_text"});
@@ -459,8 +329,8 @@ extern const Architecture kGemma4Multimodal;
 constexpr Architecture kGemma4Multimodal = multimodal_of(kGemma4MultimodalNames,
                                                          kGemma4MultimodalTypes,
                                                          R"({"model_type": "gemma4_text"})",
-                                                         kGemma4MultimodalFields,
-                                                         kGemma4MultimodalIgnored);
+                                                         kSoundAndImageFields,
+                                                         kSoundAndImageIgnored);
 
 extern const Architecture kGemma4Unified;
 constexpr Architecture kGemma4Unified = {
@@ -478,7 +348,7 @@ constexpr Architecture kGemma4UnifiedMultimodal =
     multimodal_of(kGemma4UnifiedMultimodalNames,
                   kGemma4UnifiedMultimodalTypes,
                   R"({"model_type": "gemma4_unified_text"})",
-                  kGemma4MultimodalFields,
-                  kGemma4MultimodalIgnored);
+                  kSoundAndImageFields,
+                  kSoundAndImageIgnored);
 
 }  // namespace tgi
