@@ -47,6 +47,8 @@ class JsonReader {
 
   std::string path_of(std::string_view key) const;
   const Json& json() const { return *object_; }
+  // Reads another object as if it stood at this one's place.
+  JsonReader in_place(const Json& object) const { return {object, path_}; }
 
  private:
   const Json* find(std::string_view key) const;

@@ -88,9 +88,7 @@ ModelConfig read_sizes(const JsonReader& config) {
   if (sizes.empty()) return read_decoder_config(config, kGemma3nDecoder);
   Json json = config.json();
   json["intermediate_size"] = *std::ranges::max_element(sizes);
-  std::string path = config.path_of("");
-  if (path.ends_with('.')) path.pop_back();
-  ModelConfig model = read_decoder_config(JsonReader(json, path), kGemma3nDecoder);
+  ModelConfig model = read_decoder_config(config.in_place(json), kGemma3nDecoder);
   for (size_t i = 0; i < sizes.size(); ++i) {
     if (sizes[i] != model.intermediate_size) model.layers[i].intermediate_size = sizes[i];
   }

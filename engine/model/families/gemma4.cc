@@ -121,9 +121,7 @@ void read_gemma4_ropes(const JsonReader& config, ModelConfig& model) {
             "full_attention": {"rope_type": "proportional", "partial_rotary_factor": 0.25,
                                "rope_theta": 1000000.0}})");
   }
-  std::string path = config.path_of("");
-  if (path.ends_with('.')) path.pop_back();
-  read_rope_by_window(JsonReader(json, path), model,
+  read_rope_by_window(config.in_place(json), model,
                       {.head_dim = head_dim_of_kind(model, true),
                        .layer_type = "sliding_attention",
                        .widens_context = false},
@@ -184,8 +182,6 @@ ModelConfig read_gemma4_common(const JsonReader& config,
   for (LayerPlan& layer : model.layers) {
     if (layer.kv_layer != kOwnKv && config.boolean_or("use_double_wide_mlp", false))
       layer.intermediate_size = 2 * model.intermediate_size;
-  }
-  for (LayerPlan& layer : model.layers) {
     layer.keys_are_values =
         layer.sliding_window == 0 && config.boolean_or("attention_k_eq_v", false);
   }
