@@ -63,6 +63,7 @@ void add_chat_flags(CLI::App& app, ChatFlags& flags) {
 Chat::Chat(const ChatFlags& flags, Session& session, LineSource& lines, bool interactive)
     : sampling(flags.sampling),
       stats(flags.stats),
+      slides(flags.slides),
       session_(session),
       lines_(lines),
       interactive_(interactive),

@@ -25,6 +25,7 @@ struct ChatFlags {
   ReasoningFlags reasoning;
   bool stats = false;
   bool raw = false;
+  bool slides = false;  // as /set context slide
   ModelFlags model;
   std::string adapter;  // empty: none
   SamplingFlags sampling;

@@ -72,7 +72,8 @@ Every flag and environment variable of the launchers and routers of text-generat
 serve` makes of it. Nothing is ignored silently. The page is written from the table that the program works by (`cmd/launcher_rows*.cc`);
 what else is different is in [coming_from_tgi.md](coming_from_tgi.md).
 
-- **A flag goes before its variable**, that before the default. The variable of `--foo-bar` is `FOO_BAR`; an empty one counts as
+- **A flag goes before its variable**, that before the section [serve] of the file of settings ([settings.md](settings.md)), that before
+  the default. The variable of `--foo-bar` is `FOO_BAR`; an empty one counts as
   not set. A switch's variable is `true` or `false` (also 1, 0, yes, no, on, off).
 - **Refused** flags end the program with the reason and what to use instead. A refused **variable** ends it too when clients would get
   something else than was asked for; otherwise it gives a warning. Variables that other programs use as well, and on

@@ -16,6 +16,7 @@
 
 #include "base/build_commit.h"
 #include "base/error.h"
+#include "base/files/paths.h"
 #include "base/manual/help.h"
 #include "base/manual/usage.h"
 #include "base/manual/version_line.h"
@@ -23,6 +24,7 @@
 #include "cmd/adapters.h"
 #include "cmd/bench.h"
 #include "cmd/chat.h"
+#include "cmd/config.h"
 #include "cmd/create.h"
 #include "cmd/docs.h"
 #include "cmd/doctor.h"
@@ -41,10 +43,12 @@
 #include "cmd/session.h"
 #include "cmd/show.h"
 #include "cmd/stop.h"
+#include "cmd/terminal_settings.h"
 #include "cmd/tokenize.h"
 #include "cmd/unload.h"
 #include "cmd/version.h"
 #include "ipc/client.h"
+#include "ipc/config_file.h"
 #include "ipc/protocol.h"
 
 namespace tgi {
@@ -80,6 +84,7 @@ struct Flags {
   DetokenizeFlags detokenize;
   RenderFlags render;
   VersionFlags version;
+  ConfigFlags config;
 };
 
 struct Command {
@@ -88,6 +93,7 @@ struct Command {
   void (*add_flags)(CLI::App& app, Flags& flags);
   int (*run)(const Flags& flags);
   bool hidden = false;
+  bool reads_settings = true;  // false: it works although the file of settings is wrong
 };
 
 constexpr std::array kCommands = {
@@ -148,7 +154,8 @@ constexpr std::array kCommands = {
               flags.doctor.version = version_line("tgi", kBuildCommit);
               add_doctor_flags(app, flags.doctor);
             },
-            [](const Flags& flags) { return run_doctor(flags.doctor, flags.common); }},
+            [](const Flags& flags) { return run_doctor(flags.doctor, flags.common); }, false,
+            false},
     Command{"run", "chat with a model, or let it answer, from a name alone",
             [](CLI::App& app, Flags& flags) { add_run_flags(app, flags.run); },
             [](const Flags& flags) { return run_run(flags.run, flags.common); }},
@@ -179,10 +186,15 @@ constexpr std::array kCommands = {
               flags.version.own = version_line("tgi", kBuildCommit);
               add_version_flags(app, flags.version);
             },
-            [](const Flags& flags) { return run_version(flags.version, flags.common); }},
+            [](const Flags& flags) { return run_version(flags.version, flags.common); }, false,
+            false},
+    Command{"config", "show the settings and where they come from, and change them",
+            [](CLI::App& app, Flags& flags) { add_config_flags(app, flags.config); },
+            [](const Flags& flags) { return run_config(flags.config, flags.common); }, false,
+            false},
     Command{"docs", "write the man pages and completions",
             [](CLI::App& app, Flags& flags) { add_docs_flags(app, flags.docs); },
-            [](const Flags& flags) { return run_docs(flags.docs, flags.common); }, true},
+            [](const Flags& flags) { return run_docs(flags.docs, flags.common); }, true, false},
 };
 
 const Command* find_command(std::string_view name) {
@@ -247,8 +259,33 @@ int end_with(const Error& error) {
   return status;
 }
 
-int run_command(const Command& command, const Flags& flags) {
+// The file of settings and its variables, where the command line says nothing.
+void take_settings(Flags& flags) {
+  const ipc::ConfigFile file = ipc::read_config(config_path());
+  const TerminalSettings settings = resolve_terminal_settings(file);
+  apply_color(settings);
+  flags.common.no_start = flags.common.no_start || settings.no_start;
+  flags.common.verbose = flags.common.verbose || settings.verbose;
+  flags.chat.raw = flags.chat.raw || settings.raw;
+  flags.chat.stats = flags.chat.stats || settings.stats;
+  flags.chat.slides = settings.context == "slide";
+  flags.chat.no_save = flags.chat.no_save || settings.no_save;
+  flags.generate.raw = flags.generate.raw || settings.raw;
+  flags.run.raw = flags.run.raw || settings.raw;
+  flags.run.stats = settings.stats;
+  flags.run.slides = flags.chat.slides;
+  flags.run.no_save = settings.no_save;
+  const ipc::ConfigEntry* const socket = file.find(ipc::kDaemonSection, "socket");
+  const bool is_chosen =
+      !flags.common.socket.empty() || !process_environment("TGI_SOCKET").value_or("").empty();
+  if (!is_chosen && socket != nullptr && !socket->values.empty()) {
+    flags.common.socket = socket->values.front();
+  }
+}
+
+int run_command(const Command& command, Flags& flags) {
   try {
+    if (command.reads_settings) take_settings(flags);
     return command.run(flags);
   } catch (const UsageError& error) {
     return usage_error(command.name, {.message = error.what(), .advice = ""});

@@ -50,6 +50,9 @@ constexpr std::array kEnvironment = {
             "the program to start when no daemon is running; default: tgid beside tgi, else on "
             "PATH"},
     TermRow{"TGI_PLUGIN_DIR", "where libtgi-cuda.so is looked for first"},
+    TermRow{"TGI_CONFIG",
+            "the file of settings; default $XDG_CONFIG_HOME/tgi/config.toml, else "
+            "~/.config/tgi/config.toml"},
     TermRow{"XDG_RUNTIME_DIR", "the socket lies in tgi/tgid.sock below it"},
     TermRow{"XDG_STATE_HOME",
             "the chat's history, the store and the log of a daemon started by a command lie in "
@@ -130,7 +133,7 @@ constexpr std::array kCommandRows = {
                "",
                {TermRow{"tgi ps", "What is loaded and what runs"},
                 TermRow{"tgi ps --json | jq .model.num_running", "One number of it"},
-                {},
+                TermRow{"tgi ps -w", "Watch it"},
                 {}}},
     CommandRow{"adapters",
                "",
@@ -238,6 +241,12 @@ constexpr std::array kCommandRows = {
     CommandRow{"logs",
                "",
                {TermRow{"tgi logs -f", "Watch"}, TermRow{"tgi logs -n 20", "The end"}, {}, {}}},
+    CommandRow{"config",
+               "",
+               {TermRow{"tgi config list --changed", "What is not the default"},
+                TermRow{"tgi config set daemon.kv-cache-memory 4GiB", "Of daemons from now on"},
+                TermRow{"tgi config get max-running", "One value"},
+                TermRow{"tgi config unset serve.port", "The default again"}}},
     CommandRow{"version", "", {TermRow{"tgi version", "Of the tool and the daemon"}, {}, {}, {}}},
     CommandRow{"doctor",
                "",

@@ -1,6 +1,7 @@
 #include "cmd/ps.h"
 
 #include "cmd/model_path.h"
+#include "cmd/ps_watch.h"
 #include "ipc/duration.h"
 
 #include <fmt/format.h>
@@ -264,11 +265,22 @@ std::string format_status(const ipc::Status& status) {
 void add_ps_flags(CLI::App& app, PsFlags& flags) {
   app.footer(
       "Never starts a daemon: where none is running it says so and ends with exit status 8.");
-  app.add_flag("--json", flags.json, "write the whole status as one JSON object");
+  app.add_flag("--json", flags.json,
+               "write the whole status as one JSON object; with --watch one a line");
+  auto* watch = app.add_flag("-w,--watch", flags.watch,
+                             "go on until Ctrl-C, with a line for each model: requests, tokens/s "
+                             "generated and of prompts computed, shares of the KV cache, and how "
+                             "long a step takes, which is the time between two tokens of an "
+                             "answer, and one with prompt tokens. Drawn over on a terminal");
+  app.add_option("--interval", flags.interval_seconds, "of --watch; default 1")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.1, 3600.0))
+      ->needs(watch);
 }
 
 int run_ps(const PsFlags& flags, const CommonFlags& common) {
   Session session(common);
+  if (flags.watch) return watch_daemon(session, flags.interval_seconds, flags.json);
   const ipc::Status status = session.client().status();
   session.out().write(flags.json ? ipc::to_json(status).dump() + "\n" : format_status(status));
   return 0;

@@ -10,6 +10,8 @@ namespace tgi {
 
 struct PsFlags {
   bool json = false;
+  bool watch = false;
+  double interval_seconds = 1;
 };
 
 void add_ps_flags(CLI::App& app, PsFlags& flags);

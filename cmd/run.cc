@@ -31,6 +31,9 @@ int run_run(const RunFlags& flags, const CommonFlags& common) {
     chat.model = flags.model;
     chat.system = flags.system;
     chat.raw = flags.raw;
+    chat.stats = flags.stats;
+    chat.slides = flags.slides;
+    chat.no_save = flags.no_save;
     return run_chat(chat, common);
   }
   GenerateFlags generate;

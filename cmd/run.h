@@ -14,6 +14,10 @@ struct RunFlags {
   std::optional<std::string> prompt;
   std::optional<std::string> system;
   bool raw = false;
+  // As of a chat, from the settings of the terminal.
+  bool stats = false;
+  bool slides = false;
+  bool no_save = false;
 };
 
 void add_run_flags(CLI::App& app, RunFlags& flags);

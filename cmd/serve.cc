@@ -259,7 +259,8 @@ void serve_until_signal(http::HttpServer& server,
 }  // namespace
 
 int run_serve(const ServeFlags& flags, const CommonFlags& common) {
-  ServeOptions options = resolve_serve_flags(flags);
+  ServeOptions options =
+      resolve_serve_flags(flags, process_environment, ipc::read_config(config_path()));
   for (const std::string& warning : options.warnings) Session::say("warning: " + warning);
   const UniqueFd signals = block_signals();
   const http::DescriptorBudget descriptors =

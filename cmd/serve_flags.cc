@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <set>
 #include <sstream>
 
@@ -58,21 +58,14 @@ bool is_fixed_value(const LauncherRow& row, const std::string& value) {
   return false;
 }
 
-void apply(const LauncherRow& row, const std::string& value, ServeOptions& options) {
-  // A switch that is off asks for nothing, whatever it is.
-  if (row.is_switch() && !parse_launcher_switch(value)) return;
-  if (row.use == FlagUse::kRefused) refuse(row);
-  if (row.use == FlagUse::kFixed && !row.is_switch() && !is_fixed_value(row, value)) refuse(row);
-  if (row.use == FlagUse::kSets) row.set(options, value);
-}
-
-// For each row at most once: its flag, else its variable.
+// For each row at most once: its flag, else its variable, else the file.
 class Resolver {
  public:
-  Resolver(const ServeFlags& flags, const Environment& environment)
-      : flags_(flags), environment_(environment) {}
+  Resolver(const ServeFlags& flags, const Environment& environment, const ipc::ConfigFile& file)
+      : flags_(flags), environment_(environment), file_(file) {}
 
   ServeOptions resolve() {
+    check_names();
     size_t index = 0;
     for (const LauncherGroup& group : launcher_groups()) {
       for (const LauncherRow& row : group.rows) resolve_row(row, flags_.rows.at(index++));
@@ -89,11 +82,39 @@ class Resolver {
   }
 
  private:
+  void check_names() const {
+    std::vector<std::string> names;
+    for (const LauncherGroup& group : launcher_groups()) {
+      for (const LauncherRow& row : group.rows) {
+        if (!row.is_variable()) names.emplace_back(row.flag);
+      }
+    }
+    ipc::check_config_names(file_, ipc::kServeSection, names);
+  }
+
   void resolve_row(const LauncherRow& row, const CLI::Option* option) {
-    if (option != nullptr && option->count() > 0) {
-      take_flag(row, *option);
-    } else if (row.env != EnvUse::kUnread && row.env != EnvUse::kNone && !is_given_otherwise(row)) {
-      take_variable(row);
+    if (option != nullptr && option->count() > 0) return take_flag(row, *option);
+    if (is_given_otherwise(row)) return;
+    const bool is_read = row.env != EnvUse::kUnread && row.env != EnvUse::kNone;
+    if (is_read && take_variable(row)) return;
+    take_entry(row);
+  }
+
+  void take_entry(const LauncherRow& row) {
+    const ipc::ConfigEntry* const entry = file_.find(ipc::kServeSection, row.flag);
+    if (entry == nullptr) return;
+    const bool is_model = row.flag == "model-id";
+    if (is_model && flags_.model->count() > 0) return;
+    if (entry->is_list && !row.is_list) {
+      throw Error(Code::kInvalidArgument,
+                  fmt::format("{}: expected one value, got a list", file_.place(*entry)));
+    }
+    given_variables_.insert(row.flag);
+    if (is_model) where_model_ = file_.place(*entry);
+    try {
+      for (const std::string& text : entry->values) apply_launcher_row(row, text, options_);
+    } catch (const Error& error) {
+      throw error.in(file_.place(*entry));
     }
   }
 
@@ -113,11 +134,12 @@ class Resolver {
     }
   }
 
-  void take_variable(const LauncherRow& row) {
+  // False: it is not set.
+  bool take_variable(const LauncherRow& row) {
     const std::string name = launcher_variable(row.flag);
     const std::optional<std::string> text = environment_(name);
-    if (!text || text->empty()) return;
-    if (row.env == EnvUse::kIfAddress && !is_ip_address(*text)) return;
+    if (!text || text->empty()) return false;
+    if (row.env == EnvUse::kIfAddress && !is_ip_address(*text)) return false;
     given_variables_.insert(row.flag);
     try {
       take_values(row, *text);
@@ -125,13 +147,14 @@ class Resolver {
       if (row.env != EnvUse::kWarns) throw error.in(name);
       options_.warnings.push_back(fmt::format("{} has no effect: {}", name, error.what()));
     }
+    return true;
   }
 
   void take_values(const LauncherRow& row, const std::string& text) {
-    if (!row.is_list) return apply(row, text, options_);
+    if (!row.is_list) return apply_launcher_row(row, text, options_);
     const std::vector<std::string> values = split_commas(text);
-    if (values.empty()) apply(row, text, options_);  // which refuses it
-    for (const std::string& value : values) apply(row, value, options_);
+    if (values.empty()) apply_launcher_row(row, text, options_);  // which refuses it
+    for (const std::string& value : values) apply_launcher_row(row, value, options_);
   }
 
   // A wrong value of a flag is a usage error; what is understood but refused is none.
@@ -179,7 +202,7 @@ class Resolver {
   }
 
   void take_model() {
-    std::string where = given_flags_.contains("model-id") ? "--model-id" : "MODEL_ID";
+    std::string where = given_flags_.contains("model-id") ? "--model-id" : where_model_;
     if (flags_.model->count() > 0) {
       if (given_flags_.contains("model-id")) {
         throw UsageError("MODEL and --model-id are the same; give one of them");
@@ -292,12 +315,22 @@ class Resolver {
 
   const ServeFlags& flags_;
   const Environment& environment_;
+  const ipc::ConfigFile& file_;
+  std::string where_model_ = "MODEL_ID";  // where it is not a flag
   ServeOptions options_;
   std::set<std::string_view> given_flags_;
-  std::set<std::string_view> given_variables_;
+  std::set<std::string_view> given_variables_;  // in the file too
 };
 
 }  // namespace
+
+void apply_launcher_row(const LauncherRow& row, const std::string& value, ServeOptions& options) {
+  // A switch that is off asks for nothing, whatever it is.
+  if (row.is_switch() && !parse_launcher_switch(value)) return;
+  if (row.use == FlagUse::kRefused) refuse(row);
+  if (row.use == FlagUse::kFixed && !row.is_switch() && !is_fixed_value(row, value)) refuse(row);
+  if (row.use == FlagUse::kSets) row.set(options, value);
+}
 
 std::string http_url(const std::string& host, uint16_t port) {
   const bool is_v6 = host.find(':') != std::string::npos;
@@ -371,13 +404,10 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
   }
 }
 
-std::optional<std::string> process_environment(const std::string& name) {
-  const char* value = std::getenv(name.c_str());
-  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
-}
-
-ServeOptions resolve_serve_flags(const ServeFlags& flags, const Environment& environment) {
-  return Resolver(flags, environment).resolve();
+ServeOptions resolve_serve_flags(const ServeFlags& flags,
+                                 const Environment& environment,
+                                 const ipc::ConfigFile& file) {
+  return Resolver(flags, environment, file).resolve();
 }
 
 }  // namespace tgi

@@ -1,14 +1,16 @@
 // The command line and environment of `tgi serve`: the rows of launcher_flags.h, MODEL and --http.
-// A flag goes before its variable (--foo-bar, FOO_BAR), that before the default.
+// A flag goes before its variable (--foo-bar, FOO_BAR), that before the file of settings, that
+// before the default.
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "cmd/launcher_flags.h"
 #include "cmd/serve_options.h"
+#include "cmd/terminal_settings.h"
+#include "ipc/config_file.h"
 
 namespace tgi {
 
@@ -26,15 +28,15 @@ struct ServeFlags {
 
 void add_serve_flags(CLI::App& app, ServeFlags& flags);
 
-// A variable's value; nothing when it is not set.
-using Environment = std::function<std::optional<std::string>(const std::string& name)>;
-std::optional<std::string> process_environment(const std::string& name);
-
 // Without a host: the loopback address, or all addresses when there is an API key, as TGI. Throws
 // UsageError for a wrong value of a flag and for flags that exclude each other, kInvalidArgument
-// for a wrong value of a variable, kUnsupported for what is refused, kNotFound for a model that is
-// no folder. No message holds the API key.
+// for a wrong value of a variable or of the section [serve] of the file, kUnsupported for what is
+// refused, kNotFound for a model that is no folder. No message holds the API key.
 ServeOptions resolve_serve_flags(const ServeFlags& flags,
-                                 const Environment& environment = process_environment);
+                                 const Environment& environment = process_environment,
+                                 const ipc::ConfigFile& file = {});
+
+// What a value of a row does, also of one that is refused. Throws without saying where it stands.
+void apply_launcher_row(const LauncherRow& row, const std::string& value, ServeOptions& options);
 
 }  // namespace tgi

@@ -28,7 +28,7 @@ _tgi() {
     previous=${COMP_WORDS[COMP_CWORD-2]}
   fi
   if [ "$COMP_CWORD" -eq 1 ]; then
-    _tgi_words 'generate chat embed rerank serve ps adapters load unload stop download-weights quantize ls show rm bench doctor run create pull tokenize detokenize render logs version --version -h --help'
+    _tgi_words 'generate chat embed rerank serve ps adapters load unload stop download-weights quantize ls show rm bench doctor run create pull tokenize detokenize render logs version config --version -h --help'
     return
   fi
   case "${COMP_WORDS[1]}" in
@@ -178,9 +178,10 @@ _tgi() {
       ;;
     ps)
       case "$previous" in
+        --interval) COMPREPLY=(); return ;;
         --socket) _tgi_files; return ;;
       esac
-      options='--json --socket --no-start -v --verbose -h --help --help-all'
+      options='--json -w --watch --interval --socket --no-start -v --verbose -h --help --help-all'
       ;;
     adapters)
       case "$previous" in
@@ -394,6 +395,13 @@ _tgi() {
         --socket) _tgi_files; return ;;
       esac
       options='--json --socket --no-start -v --verbose -h --help --help-all'
+      ;;
+    config)
+      case "$previous" in
+        --socket) _tgi_files; return ;;
+      esac
+      options='--changed --json --socket --no-start -v --verbose -h --help --help-all'
+      others="_tgi_words 'list get set unset path'"
       ;;
   esac
   case "$word" in

@@ -43,6 +43,7 @@ _tgi() {
     'render:write what the chat template makes of messages'
     'logs:show what the daemon wrote to its log'
     'version:show the versions of the tool and of the daemon'
+    'config:show the settings and where they come from, and change them'
   )
   if (( CURRENT == 2 )); then
     _describe 'command' commands
@@ -278,7 +279,10 @@ _tgi() {
       ;;
     ps)
       _arguments \
-        '--json[write the whole status as one JSON object]' \
+        '--json[write the whole status as one JSON object; with --watch one a line]' \
+        '-w[go on until Ctrl-C, with a line for each model\: requests, tokens/s generated and of prompts computed, shares of the KV cache, and how long a step takes, which is the time between two tokens of an answer, and one with prompt tokens. Drawn over on a terminal]' \
+        '--watch[go on until Ctrl-C, with a line for each model\: requests, tokens/s generated and of prompts computed, shares of the KV cache, and how long a step takes, which is the time between two tokens of an answer, and one with prompt tokens. Drawn over on a terminal]' \
+        '--interval[of --watch; default 1]:SECONDS: ' \
         '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
         '--no-start[do not start a daemon when none is running]' \
         '-v[say more on stderr\: what is done, tokens per second]' \
@@ -671,6 +675,22 @@ _tgi() {
         '-h[show the options that matter most, and examples]' \
         '--help[show the options that matter most, and examples]' \
         '--help-all[show every option, by what it is about]' \
+        && return 0
+      ;;
+    config)
+      _arguments \
+        '--changed[with list\: only what is not the default]' \
+        '--json[with list and get\: write JSON]' \
+        '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
+        '--no-start[do not start a daemon when none is running]' \
+        '-v[say more on stderr\: what is done, tokens per second]' \
+        '--verbose[say more on stderr\: what is done, tokens per second]' \
+        '-h[show the options that matter most, and examples]' \
+        '--help[show the options that matter most, and examples]' \
+        '--help-all[show every option, by what it is about]' \
+        '::ACTION:(list get set unset path)' \
+        '::NAME: ' \
+        '::VALUE: ' \
         && return 0
       ;;
   esac

@@ -7,6 +7,7 @@
 
 #include "base/build_commit.h"
 #include "base/error.h"
+#include "base/files/paths.h"
 #include "base/log.h"
 #include "base/manual/help.h"
 #include "base/manual/usage.h"
@@ -82,7 +83,8 @@ int run_daemon(int argc, char** argv) {
       given.push_back({std::string(rows[i].name), value});
     }
   }
-  const tgi::daemon::ResolvedOptions resolved = tgi::daemon::resolve_options(given);
+  const tgi::daemon::ResolvedOptions resolved =
+      tgi::daemon::resolve_options(given, tgi::ipc::read_config(tgi::config_path()));
   if (probe) {
     const tgi::ModelOptions& model = resolved.options.model;
     std::printf("%s\n", tgi::daemon::probe_machine(tgi::kBuildCommit, model).dump().c_str());

@@ -17,14 +17,15 @@ constexpr std::string_view kDetails =
     "a command that finds no daemon starts one by itself.\n\n"
     "SIGTERM and SIGINT let running requests finish and refuse new ones; a second signal ends it "
     "at once.\n\n"
-    "Each option can also be given in the environment; a flag wins.";
+    "Each option can also be given in the environment, and in the section [daemon] of the file of "
+    "settings (tgi-config(1)); a flag wins, then the environment.";
 
 OptionDoc describe_row(const OptionRow& row) {
   OptionDoc doc{.names = {fmt::format("--{}", row.name)},
                 .value = std::string(row.value_name),
                 .choices = {row.choices.begin(), row.choices.end()},
                 .help = ipc::setting_help(row),
-                .note = fmt::format(". Environment: {}.", environment_name(row)),
+                .note = fmt::format(". Environment: {}.", ipc::environment_name(row)),
                 .group = "Options"};
   if (row.name != "socket" && !row.is_switch()) {
     const std::string value = row.get(Options());
@@ -72,6 +73,7 @@ CommandDoc describe_tgid() {
       {"TGI_PLUGIN_DIR",
        "where libtgi-cuda.so is looked for first; then beside tgid, then in ../lib/tgi"}};
   doc.files = {
+      {"~/.config/tgi/config.toml", "settings; $TGI_CONFIG names another file"},
       {"$XDG_RUNTIME_DIR/tgi/tgid.sock", "the socket; without the variable /tmp/tgi-UID/tgid.sock"},
       {"SOCKET.lock", "locked while a daemon lives; stays behind on purpose"}};
   doc.see_also = {"tgi(1)", "tgi-ipc(5)"};

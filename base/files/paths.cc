@@ -44,6 +44,12 @@ std::string state_dir() {
   return env_or("XDG_STATE_HOME", home_dir() + "/.local/state") + "/tgi";
 }
 
+std::string config_path() {
+  const std::string chosen = env_or("TGI_CONFIG", "");
+  if (!chosen.empty()) return chosen;
+  return env_or("XDG_CONFIG_HOME", home_dir() + "/.config") + "/tgi/config.toml";
+}
+
 std::string cache_dir() {
   return env_or("XDG_CACHE_HOME", home_dir() + "/.cache") + "/tgi";
 }

@@ -25,6 +25,10 @@ std::string state_dir();
 void make_state_dir();
 inline constexpr const char* kStateAdvice = "set XDG_STATE_HOME to a folder that can be written";
 
+// $TGI_CONFIG, else $XDG_CONFIG_HOME/tgi/config.toml, else ~/.config/tgi/config.toml: the file of
+// settings (ipc/config_file.h). It may not be there.
+std::string config_path();
+
 // $XDG_CACHE_HOME/tgi, else ~/.cache/tgi.
 std::string cache_dir();
 

@@ -268,7 +268,7 @@ TEST_CASE(
 }
 
 TEST_CASE("launcher table: engine settings are tgid's flags, each given once") {
-  const std::string own = read_file(std::string(TGI_SOURCE_DIR) + "/daemon/options.cc");
+  const std::string own = read_file(std::string(TGI_SOURCE_DIR) + "/ipc/daemon_settings.cc");
   std::set<std::string> passed;
   for (const LauncherRow& row : all_rows()) {
     if (row.use != FlagUse::kSets || row.is_variable()) continue;

@@ -1,3 +1,4 @@
+#include <atomic>
 #include <filesystem>
 #include <string>
 
@@ -82,6 +83,66 @@ TEST_CASE("ps --json is the status") {
   const FakeDaemon daemon(home.socket(), ready_model([](FakeSession&) {}));
   const Ran ran = home.run({"ps", "--json"});
   CHECK(OrderedJson::parse(ran.out) == ipc::to_json(ready_status()));
+}
+
+namespace {
+
+// Ready, with a step of decoding for each time that it is asked.
+FakeDaemon::Script watched(std::atomic<int>& num_asked) {
+  return [&num_asked](FakeSession& session) {
+    if (session.request().method == ipc::kStatus) {
+      ipc::Status status = ready_status();
+      status.counters.num_generated_tokens = 1000 * num_asked;
+      return session.send(ipc::encode_result(ipc::to_json(status)));
+    }
+    const int num = ++num_asked;
+    ipc::MetricFamily steps{.name = "tgi_batch_inference_duration",
+                            .type = "histogram",
+                            .help = "",
+                            .samples = {{.labels = {{"method", "decode"}},
+                                         .bounds = {1.0},
+                                         .counts = {num, 0},
+                                         .sum = 0.25 * num}}};
+    session.send(ipc::encode_result(ipc::to_json(std::vector{steps})));
+  };
+}
+
+}  // namespace
+
+TEST_CASE("ps -w writes lines into a pipe until Ctrl-C, with rates from the second on") {
+  const Home home;
+  std::atomic<int> num_asked = 0;
+  const FakeDaemon daemon(home.socket(), watched(num_asked));
+  Process ps(home, {{"ps", "-w", "--interval", "0.1"}, "", {}, std::nullopt},
+             Process::Kind::kPipes);
+  CHECK(ps.wait_for_output("TOKENS/S"));
+  CHECK(ps.wait_for_output(" -         -    10 %      20 %         -          -\n"));
+  CHECK(ps.wait_for_output("    250.0          -\n"));
+  ps.interrupt();
+  CHECK(ps.wait() == 0);
+  CHECK(ps.read_to_end().find('\x1b') == std::string::npos);
+}
+
+TEST_CASE("ps -w draws over its table on a terminal and leaves the last one") {
+  const Home home;
+  std::atomic<int> num_asked = 0;
+  const FakeDaemon daemon(home.socket(), watched(num_asked));
+  Process ps(home, {{"ps", "-w", "--interval", "0.1"}, "", {}, std::nullopt},
+             Process::Kind::kTerminal);
+  CHECK(ps.wait_for_output("Ctrl-C ends"));
+  CHECK(ps.wait_for_output("\x1b[4A\r"));
+  ps.interrupt();
+  CHECK(ps.wait_for_output("\x1b[4A\r\x1b[J"));
+  CHECK(ps.wait_for_output("250.0"));
+  CHECK(ps.wait() == 0);
+}
+
+TEST_CASE("ps -w ends when the daemon goes, and asks none to start") {
+  const Home home;
+  const Ran ran = home.run({"ps", "-w"});
+  CHECK(ran.exit_status == 8);
+  CHECK(home.run({"ps", "--interval", "2"}).exit_status == 2);
+  CHECK(home.run({"ps", "-w", "--interval", "0"}).exit_status == 2);
 }
 
 TEST_CASE("load sends an absolute path and waits for the model") {

@@ -11,6 +11,7 @@
 #include "ipc/model_settings.h"
 #include "tests/catch.h"
 #include "tests/ipc/setting_samples.h"
+#include "tests/temp_folder.h"
 
 namespace tgi::daemon {
 
@@ -37,6 +38,42 @@ TEST_CASE("a flag beats the environment, which beats the default") {
   CHECK_THROWS_WITH(resolve_options({}),
                     Catch::Contains("TGI_MAX_RUNNING") && Catch::Contains("some"));
   ::unsetenv("TGI_MAX_RUNNING");
+}
+
+TEST_CASE("the file of settings stands between the environment and the default") {
+  ::unsetenv("TGI_MAX_RUNNING");
+  const TempFolder folder;
+  const std::string path = folder.file("config.toml");
+  const auto read = [&](const std::string& text) {
+    std::ofstream(path) << text;
+    return ipc::read_config(path);
+  };
+  const ipc::ConfigFile file = read(
+      "[daemon]\nmax-running = 5\nno-model = true\nkv-cache-memory = \"2MiB\"\n"
+      "model = [\"/a\", \"b=/b\"]\n[serve]\nport = 1\n");
+  const ResolvedOptions resolved = resolve_options({}, file);
+  CHECK(resolved.options.model.max_running == 5);
+  CHECK(resolved.options.no_model);
+  CHECK(*resolved.options.model.kv_cache_bytes == 2 << 20);
+  CHECK(resolved.options.models.size() == 2);
+  CHECK(resolved.options.model.model == "/a");
+  CHECK_THAT(print_config(resolved), Catch::Contains("(" + path + ")"));
+  ::setenv("TGI_MAX_RUNNING", "9", 1);
+  CHECK(resolve_options({}, file).options.model.max_running == 9);
+  ::unsetenv("TGI_MAX_RUNNING");
+  CHECK(resolve_options({{"max-running", "7"}}, file).options.model.max_running == 7);
+  // A flag takes the place of the whole list.
+  CHECK(resolve_options({{"model", "/c"}}, file).options.models.size() == 1);
+
+  CHECK_THROWS_WITH(resolve_options({}, read("[daemon]\nmax-runing = 5\n")),
+                    path + ":2: daemon.max-runing: no such setting; did you mean max-running?");
+  CHECK_THROWS_WITH(
+      resolve_options({}, read("[daemon]\n\nmax-running = 0\n")),
+      path + ":3: daemon.max-running: expected a whole number of at least 1, or auto, got \"0\"");
+  CHECK_THROWS_WITH(resolve_options({}, read("[daemon]\nmax-running = [1, 2]\n")),
+                    Catch::Contains("expected one value, got a list"));
+  CHECK_THROWS_WITH(resolve_options({}, read("[daemon]\ntokenizer-config = \"t.json\"\n")),
+                    Catch::Contains("begins with / or ~/"));
 }
 
 TEST_CASE(
@@ -91,7 +128,7 @@ TEST_CASE("every setting of a model is a flag and a variable of tgid, with the s
     const auto row = std::find_if(rows.begin(), rows.end(),
                                   [&](const OptionRow& one) { return one.name == setting.name; });
     REQUIRE(row != rows.end());
-    const std::string variable = environment_name(*row);
+    const std::string variable = ipc::environment_name(*row);
     const std::string flag(setting.name);
     CAPTURE(flag);
     ipc::ModelSettings expected;
