@@ -40,6 +40,10 @@ inline constexpr auto kCacheOnlyDTypeNames = names("f8e4m3");
 // What the matrices of layers can be rounded to while loading.
 inline constexpr auto kRoundingNames = names("int8", "int4");
 
+// In place of a folder with heads that draft: the layer for the next tokens of the model's own
+// checkpoint.
+inline constexpr std::string_view kOwnLayer = "mtp";
+
 // Formats of quantised checkpoints. Each is one file of engine/weights/formats/.
 inline constexpr auto kWeightFormatNames = names("compressed-tensors",
                                                  "gptq",

@@ -126,7 +126,7 @@ int run_load(const LoadFlags& flags, const CommonFlags& common) {
   ResolveOptions resolve{
       .offline = flags.offline, .needs_weights = !is_dummy, .cancel_fd = session.interrupt().fd()};
   for (const auto& [name, value] : flags.settings) {
-    if (!ipc::find_model_setting(name)->is_model || value.empty()) continue;
+    if (!ipc::find_model_setting(name)->names_model(value)) continue;
     params.settings.set(name, resolve_model(value, resolve));
   }
   resolve.revision = flags.revision;

@@ -38,7 +38,7 @@ _tgid() {
     '--max-batch-tokens[token rows in a step, prompts and decodes together; more prefills faster and costs workspace; auto\: 512, on a GPU 2048]:N: ' \
     '--target-step-ms[while others decode, prompts are cut so small that a step stays below this many milliseconds; 0\: never]:MS: ' \
     '--speculate[tokens that are drafted at most for a step of a sequence, from what followed the same text before in its prompt or answer; the step verifies them, so that answers stay as they are and come faster where they repeat something. How many are tried follows from how many were right and what they cost; 0\: none]:N: ' \
-    '--speculator[heads that were made to draft for this model, in place of what followed the same text before\: Medusa'\''s or an MLP speculator, as text-generation-inference reads them; --speculate 0 then drafts as many tokens as there are heads]:FOLDER: ' \
+    '--speculator[heads that were made to draft for this model, in place of what followed the same text before\: Medusa'\''s or an MLP speculator, as text-generation-inference reads them; --speculate 0 then drafts as many tokens as there are heads. mtp\: the layer for the next tokens that the model'\''s own checkpoint has (DeepSeek V3, GLM 4.5); --speculate 0 then drafts up to 3]:FOLDER: ' \
     '--draft-model[a smaller model of the same vocabulary that drafts, with weights and a KV cache of its own beside the model'\''s; --speculate 0 then drafts up to 5 tokens]:MODEL:_tgi_models' \
     '--max-waiting[requests in the queue; more are refused at once]:N: ' \
     '--max-best-of[sequences of one request]:N: ' \

@@ -28,17 +28,22 @@ struct SettingFacts {
   std::span<const std::string_view> choices{};  // of a text; empty: any
   double low = 0;                               // of a number
   double high = std::numeric_limits<double>::infinity();
-  bool above_low = false;  // low itself is not allowed
-  bool is_file = false;    // a path: who hands it to another process makes it absolute
-  bool is_model = false;   // a model as users name it: who hands it on resolves it to a path
-  bool in_status = false;  // the status of a model tells what it came to, by the same name
-  bool in_serve = false;   // `tgi serve` has a flag of its own for it, with this text
+  bool above_low = false;       // low itself is not allowed
+  bool is_file = false;         // a path: who hands it to another process makes it absolute
+  bool is_model = false;        // a model as users name it: who hands it on resolves it to a path
+  std::string_view own_word{};  // what it may be in place of a model; empty: nothing
+  bool in_status = false;       // the status of a model tells what it came to, by the same name
+  bool in_serve = false;        // `tgi serve` has a flag of its own for it, with this text
 
   // Told by the member that holds it (setting_rows.h).
   SettingKind kind = SettingKind::kText;
   bool may_be_auto = false;  // "auto": the program chooses
 
   constexpr bool is_switch() const { return kind == SettingKind::kSwitch; }
+  // Whether such a value is to be resolved to a path.
+  constexpr bool names_model(std::string_view value) const {
+    return is_model && !value.empty() && value != own_word;
+  }
   constexpr bool is_of_load() const { return scope != SettingScope::kStart; }
 };
 

@@ -32,7 +32,8 @@ CpuDevice::CpuDevice(const KernelTable& kernels,
            .left_out = std::move(left_out),
            .takes_adapters = true,
            .takes_all_parts = true,
-           .takes_encoders = true};
+           .takes_encoders = true,
+           .reports_rows = true};
 }
 
 Buffer CpuDevice::allocate(size_t size_bytes, std::string_view purpose) {
@@ -93,6 +94,7 @@ int64_t CpuDevice::slot_bytes(const SlotLayout& layout) const {
   if (layout.num_experts > 0) total += ExpertRoutes::bytes(layout);
   total += state_bytes(layout.state, layout.num_slots);
   if (layout.max_adapters > 0) total += pool_.num_threads() * LowRankScratch::bytes();
+  total += tokens * layout.reported_cols * int64_t{sizeof(float)};
   return total;
 }
 
@@ -117,6 +119,8 @@ void CpuDevice::allocate_state(const KvLayout& kv, const SlotLayout& slots) {
     routes_ = ExpertRoutes(slots.num_experts, slots.experts_per_token, slots.max_batch_tokens);
     expert_tasks_.reserve(static_cast<size_t>(slots.num_experts));
   }
+  result_.reported.reserve(static_cast<size_t>(slots.max_batch_tokens) *
+                           static_cast<size_t>(slots.reported_cols));
   low_rank_scratch_.clear();
   if (slots.max_adapters > 0) {
     adapters_.assign(static_cast<size_t>(slots.max_adapters) + 1, nullptr);
@@ -151,6 +155,9 @@ Ticket CpuDevice::submit(const Batch& batch, Forward& forward) {
   result_.scores.resize(batch.score_rows.size());
   result_.score_tops.resize(batch.score_rows.size());
   result_.pooled.resize(batch.pooled_rows.size());
+  result_.reported.resize(batch.reports_rows ? static_cast<size_t>(batch.num_tokens()) *
+                                                   static_cast<size_t>(slot_layout_->reported_cols)
+                                             : 0);
   rows_.begin(batch);
   find_adapter_rows(batch);
   forward_ = &forward;

@@ -87,6 +87,7 @@ class CpuDevice final : public Device {
   void statistical_top_k(const StatisticalTopKArgs& args) override;
   void sample(const SampleArgs& args) override;
   void pool(const PoolArgs& args) override;
+  void report_rows(const ReportArgs& args) override;
 
  private:
   // A token row of the step.

@@ -273,6 +273,15 @@ void CpuDevice::pool(const PoolArgs& args) {
   });
 }
 
+void CpuDevice::report_rows(const ReportArgs& args) {
+  if (!batch_->reports_rows) return;
+  const int64_t cols = slot_layout_->reported_cols;
+  for_rows(args.x.rows, args.x.cols, [&](int64_t row) {
+    std::memcpy(result_.reported.data() + row * cols + args.first_col, row_of(args.x, row),
+                static_cast<size_t>(args.x.cols) * sizeof(float));
+  });
+}
+
 void CpuDevice::pick_rows(const SampleArgs& args, int64_t begin, int64_t count) {
   const int64_t vocab_size = args.lm_head->rows;
   Tensor logits{.data = logits_.data(),

@@ -76,7 +76,8 @@ ReferenceDevice::ReferenceDevice(int world_size) {
            .keeps = {.integer_heads = true},
            .takes_adapters = true,
            .takes_all_parts = true,
-           .takes_encoders = true};
+           .takes_encoders = true,
+           .reports_rows = true};
 }
 
 Buffer ReferenceDevice::allocate(size_t size_bytes, std::string_view purpose) {
@@ -131,7 +132,8 @@ int64_t ReferenceDevice::kv_bytes(const KvLayout& layout) const {
 int64_t ReferenceDevice::slot_bytes(const SlotLayout& layout) const {
   return SlotTable::bytes(layout) + SamplerScratch::bytes(layout.vocab_size) +
          int64_t{layout.vocab_size} * int64_t{sizeof(float)} +
-         2 * state_bytes(layout.state, layout.num_slots);
+         2 * state_bytes(layout.state, layout.num_slots) +
+         int64_t{layout.max_batch_tokens} * layout.reported_cols * int64_t{sizeof(float)};
 }
 
 void ReferenceDevice::allocate_state(const KvLayout& kv, const SlotLayout& slots) {
@@ -144,6 +146,7 @@ void ReferenceDevice::allocate_state(const KvLayout& kv, const SlotLayout& slots
   values_.assign(kv.latent_dim > 0 ? 0 : num_cached / 2, 0.0F);
   state_layout_ = slots.state;
   num_slots_ = slots.num_slots;
+  reported_cols_ = slots.reported_cols;
   adapters_.assign(static_cast<size_t>(slots.max_adapters) + 1, nullptr);
   state_.assign(static_cast<size_t>(state_bytes(slots.state, slots.num_slots)) / sizeof(float),
                 0.0);
@@ -157,6 +160,9 @@ Ticket ReferenceDevice::submit(const Batch& batch, Forward& forward) {
   result_.scores.resize(batch.score_rows.size());
   result_.score_tops.resize(batch.score_rows.size());
   result_.pooled.resize(batch.pooled_rows.size());
+  result_.reported.resize(batch.reports_rows ? static_cast<size_t>(batch.num_tokens()) *
+                                                   static_cast<size_t>(reported_cols_)
+                                             : 0);
   rows_.begin(batch);
   slot_of_row_.clear();
   for_tokens(
@@ -336,6 +342,16 @@ void ReferenceDevice::sample(const SampleArgs& args) {
     fill_logits(num_samples + i);
     result_.scores[i] = score_row(logits.data(), vocab_size, rows_.score_rows[i], math, scratch,
                                   result_.score_tops[i]);
+  }
+}
+
+void ReferenceDevice::report_rows(const ReportArgs& args) {
+  if (!batch_->reports_rows) return;
+  for (int64_t row = 0; row < args.x.rows; ++row) {
+    for (int64_t col = 0; col < args.x.cols; ++col) {
+      result_.reported[static_cast<size_t>(row * reported_cols_ + args.first_col + col)] =
+          static_cast<float>(at(args.x, row, col));
+    }
   }
 }
 

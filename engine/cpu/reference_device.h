@@ -70,6 +70,7 @@ class ReferenceDevice final : public Device {
   void statistical_top_k(const StatisticalTopKArgs& args) override;
   void sample(const SampleArgs& args) override;
   void pool(const PoolArgs& args) override;
+  void report_rows(const ReportArgs& args) override;
 
  private:
   // Calls use(sequence, token_row, context_index) for each token row of the step.
@@ -111,6 +112,7 @@ class ReferenceDevice final : public Device {
   std::vector<float> values_;  // as keys_; empty where keys hold the values
   StateLayout state_layout_;
   int32_t num_slots_ = 0;
+  int32_t reported_cols_ = 0;
   std::vector<double> state_;             // (layer, slot, numbers of the layout)
   std::vector<const Adapter*> adapters_;  // (max_adapters + 1); the first is none
   std::vector<int32_t> slot_of_row_;      // of the token rows of the step

@@ -70,6 +70,7 @@ struct DeviceInfo {
   // Of models whose answer is their hidden states: has pool, token types, and attention that is
   // not causal or has a bias of distances.
   bool takes_encoders = false;
+  bool reports_rows = false;  // has report_rows
 };
 
 // What a rank's device is asked to be. A backend ignores what is another's.
@@ -143,6 +144,7 @@ struct SlotLayout {
   bool scales_experts = false;    // route will be given expert_scale
   int32_t num_streams = 1;        // of hidden states; above 1 the ops of streams are called
   bool cuts_gates = false;        // statistical_top_k is called
+  int32_t reported_cols = 0;      // of a row of StepResult.reported
 };
 
 // Of all that an adapter adds to one linear together.
@@ -405,6 +407,12 @@ struct PoolArgs {
   Tensor hidden;  // (kept_rows, hidden): the last of gather_output_rows
 };
 
+// Some columns of StepResult.reported.
+struct ReportArgs {
+  Tensor x;               // (num_tokens, cols)
+  int64_t first_col = 0;  // of those that it becomes
+};
+
 // The forward pass of a model, given to submit; must outlive the step's sample. Calls the device's
 // ops in order; may not look at anything that differs between two steps of the same shape, except
 // through the ops (a device may capture it once and replay it).
@@ -539,6 +547,8 @@ class Device {
   virtual void statistical_top_k(const StatisticalTopKArgs& /*args*/) {}
   virtual void sample(const SampleArgs& args) = 0;
   virtual void pool(const PoolArgs& /*args*/) {}
+  // Nothing in a step that does not report its rows. (optional: DeviceInfo.reports_rows)
+  virtual void report_rows(const ReportArgs& /*args*/) {}
 };
 
 // A whole step whose rows are not masked.
@@ -581,7 +591,7 @@ class Backend {
 // A plugin exports two C functions. The first is asked before anything else is touched: a plugin of
 // another number is refused. Raised with every change of what crosses the border (this header, and
 // those that it includes).
-inline constexpr int kBackendAbi = 22;
+inline constexpr int kBackendAbi = 23;
 inline constexpr const char* kBackendAbiSymbol = "tgi_backend_abi";  // int (*)()
 inline constexpr const char* kBackendSymbol = "tgi_backend";         // tgi::Backend* (*)()
 

@@ -2,8 +2,9 @@
 // a wrong one costs time and never changes an answer. Belongs to the engine thread.
 //
 // One may look at the text alone (n-grams), at what the model drew the last token from
-// (reads_hidden), or compute with a model of its own, whose KV a Memory then holds. Those that
-// compute anything are made by the list in engine/runtime/drafters/drafter_kinds.cc.
+// (reads_hidden), at hidden states of all of a text as they are computed (reads_rows), or compute
+// with a model of its own, whose KV a Memory then holds. Those that compute anything are made by
+// the list in engine/runtime/drafters/drafter_kinds.cc.
 #pragma once
 
 #include <cstdint>
@@ -37,6 +38,21 @@ class Drafter {
   virtual ~Drafter() = default;
   virtual std::unique_ptr<Memory> start() = 0;
   virtual bool reads_hidden() const { return false; }
+
+  // What a step has computed of a sequence for good: its rows of StepResult.reported.
+  struct Computed {
+    Memory* memory = nullptr;                  // of start()
+    std::span<const int32_t> token_ids;        // of the text, the one behind the last row included
+    int32_t first_token = 0;                   // the place of the first row in the text
+    std::span<const float> rows{};             // (num_rows, cols)
+    const SamplingParams* sampling = nullptr;  // as Wanted's
+  };
+  virtual bool reads_rows() const { return false; }
+  // Of all sequences of a step at once, before any of them is drafted for. What lies before a
+  // sequence's first row, as the prefix that it took from the cache, is never shown; what is shown
+  // may begin anew.
+  virtual void read(std::span<const Computed> /*computed*/) {}
+
   // A draft takes no time worth speaking of, and needs no more than the text.
   virtual bool is_free() const { return false; }
   // Of all sequences of a step at once. No wish is a bad one: what can't be drafted now, as its

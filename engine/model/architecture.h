@@ -32,6 +32,7 @@ enum class Role : uint8_t {
   kStreamIn,         // from the embedding to each further stream
   kStreamOut,        // from each further stream to the last hidden state
   kEmbeddingIn,      // from a row of the table to the stream
+  kHiddenNorm,       // of the hidden states that a layer for the next tokens reads
   kHeadIn,           // from the stream to what the head reads
   kFinalNorm,
   kFinalNormBias,
@@ -156,6 +157,7 @@ enum class Role : uint8_t {
 constexpr bool is_norm_weight(Role role) {
   switch (role) {
     case Role::kEmbeddingNorm:
+    case Role::kHiddenNorm:
     case Role::kFinalNorm:
     case Role::kAttentionNorm:
     case Role::kAttentionInnerNorm:
@@ -275,6 +277,17 @@ struct TensorSpec {
   bool is_counted = true;  // else another row of the table is of the same tensor
 };
 
+// How a layer that predicts the token after the next (next_tokens.h) is stored behind the last
+// layer: beside that layer's own tensors, in their place.
+struct NextTokenNames {
+  std::string_view count_field;     // of config.json: how many of them there are
+  std::string_view embedding_norm;  // of the next token's embedding
+  std::string_view hidden_norm;     // of the hidden state
+  std::string_view projection;      // of both, one behind the other, to the stream
+  std::string_view final_norm;
+  std::span<const std::string_view> copies{};  // of the model's embedding and head: not read
+};
+
 struct Architecture {
   std::span<const std::string_view> names;        // of config.json's "architectures"
   std::span<const std::string_view> model_types;  // of its "model_type"
@@ -291,6 +304,7 @@ struct Architecture {
   std::span<const std::string_view> ignored;
   // One more layer than config.json counts may be stored, which predicts a second token.
   bool ignores_layer_after_last = false;
+  const NextTokenNames* next_tokens = nullptr;  // (optional) of that layer
   // Of a multimodal checkpoint, of which the text model is read: text_config where there is none,
   // and what its model_type is where it names none. Then read_config and tensors are those of the
   // family that text_config names. Empty: a text model itself.
@@ -314,6 +328,7 @@ struct LoadedConfig {
   bool has_separate_experts = false;   // where the family has checkpoints of both kinds
   bool ties_head = false;  // config.json says it; a model that gives vectors loads no head at all
   ModelConfig config;
+  int32_t first_layer = 0;  // of those that are loaded
   const WeightFormat* weight_format = nullptr;
   Json json;  // config.json, for the weight format
 

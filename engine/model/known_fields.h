@@ -12,6 +12,7 @@ namespace tgi {
 
 // Reasons that many tables give.
 inline constexpr std::string_view kOnlyTraining = "is used in training only";
+inline constexpr std::string_view kOnlyDrafts = "is of a layer that may draft, not of answers";
 inline constexpr std::string_view kSameSums = "chooses how the same sums are computed";
 
 // The fields of decoders with a Llama block. What a family spells otherwise it lists itself.

@@ -21,6 +21,7 @@ struct StateSize {
   int32_t max_batch_tokens = 0;     // token rows in a step
   int32_t max_adapters = 0;         // on the device at once
   int32_t max_drafts = 0;           // of a slot in a step
+  int32_t reported_cols = 0;        // of a row that a step reports
 };
 
 // What attention sees of the cache, at most. Of latents there is one row, whole on every rank.
@@ -80,7 +81,8 @@ inline SlotLayout slot_layout(const ModelConfig& config,
           .norms_values = count_layers(config, &LayerPlan::divides_v) > 0,
           .scales_experts = config.experts.has_scale,
           .num_streams = config.streams.count,
-          .cuts_gates = cuts_gates(config)};
+          .cuts_gates = cuts_gates(config),
+          .reported_cols = size.reported_cols};
 }
 
 inline void allocate_state(Device& device,

@@ -258,7 +258,7 @@ TensorTable::TensorTable(const LoadedConfig& model) {
   for (const TensorSpec& spec : model.tensors()) {
     if (!is_per_layer(spec)) add(spec, -1, config);
   }
-  for (int32_t layer = 0; layer < config.num_layers; ++layer) {
+  for (int32_t layer = model.first_layer; layer < config.num_layers; ++layer) {
     for (const TensorSpec& spec : model.tensors()) {
       if (is_per_layer(spec)) add(spec, layer, config);
     }

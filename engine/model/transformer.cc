@@ -69,7 +69,11 @@ void Transformer::run(int32_t num_tokens, int32_t num_output_rows) {
   const Tensor hidden = (has_streams(config_) ? w.streams : w.residual).first_rows(num_tokens);
   Stream stream = stream_at(hidden);
   run_embedding(hidden);
-  for (int32_t layer = 0; layer < config_.num_layers; ++layer) run_layer_on(layer, stream);
+  for (int32_t layer = 0; layer < config_.num_layers; ++layer) {
+    report_before(layer, stream);
+    run_layer_on(layer, stream);
+  }
+  report_last(stream);
   if (num_output_rows == 0) return;
 
   // Only the rows that are wanted go through the last norm and the head.
@@ -89,6 +93,27 @@ void Transformer::run(int32_t num_tokens, int32_t num_output_rows) {
   final_norm.x_multiplier = config_.residual_multiplier;
   final_norm.out = rows;
   device_.norm(final_norm);
+}
+
+void Transformer::report_before(int32_t layer, Stream& stream) {
+  const std::vector<int32_t>& layers = reported_.before_layers;
+  const auto found = std::ranges::find(layers, layer);
+  if (found == layers.end()) return;
+  add_branch(stream);
+  device_.report_rows(
+      {.x = stream.sum, .first_col = (found - layers.begin()) * int64_t{config_.hidden_size}});
+}
+
+void Transformer::report_last(Stream& stream) {
+  if (!reported_.after_last_norm) return;
+  add_branch(stream);
+  NormArgs norm = norm_args(weights_.final_norm, weights_.final_norm_bias);
+  norm.x = stream.sum;
+  norm.out = workspace_.normed.first_rows(stream.sum.rows);
+  device_.norm(norm);
+  device_.report_rows(
+      {.x = norm.out,
+       .first_col = static_cast<int64_t>(reported_.before_layers.size()) * config_.hidden_size});
 }
 
 void Transformer::sample(int32_t num_output_rows) {

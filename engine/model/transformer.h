@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "engine/device/backend.h"
@@ -14,6 +15,7 @@
 #include "engine/model/kv_plan.h"
 #include "engine/model/model_config.h"
 #include "engine/model/model_weights.h"
+#include "engine/model/reported_rows.h"
 
 namespace tgi {
 
@@ -41,6 +43,9 @@ class Transformer final : public Forward {
   // From now on pooled_rows count the rows of sample_rows: what tokens were drawn from. Before the
   // first step. REQUIRES: the model draws tokens, the device has the op `pool`.
   void report_hidden() { reports_hidden_ = true; }
+  // From now on steps that want it report these rows. Before the first step. REQUIRES: the device
+  // has the op `report_rows`; its SlotLayout was told of them.
+  void report_rows(ReportedRows rows) { reported_ = std::move(rows); }
 
   // A step's parts one by one, for who holds the hidden states between them (engine/quantize); only
   // from within another Forward. `hidden`: (num_tokens, stream_cols) in the device's memory and its
@@ -113,6 +118,9 @@ class Transformer final : public Forward {
   void run_layer_on(int32_t layer, Stream& stream);
   void run_branches(int32_t layer, const LayerWeights& weights, Stream& stream);
   void run_branches_at_once(const LayerWeights& weights, int32_t layer, Stream& stream);
+
+  void report_before(int32_t layer, Stream& stream);
+  void report_last(Stream& stream);
 
   void add_branch(Stream& stream);
   // The stream as a branch reads it: normed where there is such a norm.
@@ -195,6 +203,7 @@ class Transformer final : public Forward {
   Buffer memory_;
   Workspace workspace_;
   bool reports_hidden_ = false;
+  ReportedRows reported_;
 };
 
 }  // namespace tgi

@@ -209,10 +209,11 @@ inline constexpr std::array<StreamMatrix, 2> kStreamMatrices = {{
     {&ModelWeights::stream_out, Role::kStreamOut},
 }};
 
-inline constexpr std::array<ModelVector, 6> kModelVectors = {{
+inline constexpr std::array<ModelVector, 7> kModelVectors = {{
     {&ModelWeights::embedding_norm, Role::kEmbeddingNorm},
     {&ModelWeights::embedding_norm_bias, Role::kEmbeddingNormBias},
     {&ModelWeights::layer_input_norm, Role::kLayerInputNorm},
+    {&ModelWeights::hidden_norm, Role::kHiddenNorm},
     {&ModelWeights::final_norm, Role::kFinalNorm},
     {&ModelWeights::final_norm_bias, Role::kFinalNormBias},
     {&ModelWeights::lm_head_bias, Role::kLmHeadBias},

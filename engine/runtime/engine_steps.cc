@@ -129,7 +129,7 @@ void Engine::retire_step() {
   step.started = std::max(step.started, last_computed_);
   last_computed_ = now;
   last_retired_ = step.scheduled.step;
-  scheduler_.step_retired(step.scheduled, result.sampled, result.pooled);
+  scheduler_.step_retired(step.scheduled, result.sampled, result.pooled, result.reported);
   scheduler_.observe_step_time(
       step.scheduled, std::chrono::duration<double, std::milli>(now - step.started).count());
   ++counters_.num_steps;

@@ -121,7 +121,7 @@ class RankLoader {
                              options_.max_active_adapters);
   }
 
-  StateSize state_size(int32_t num_blocks, int32_t max_total_tokens) const {
+  StateSize state_size(size_t rank, int32_t num_blocks, int32_t max_total_tokens) const {
     return {
         .num_ranks = options_.num_ranks,
         .num_blocks = num_blocks,
@@ -131,7 +131,12 @@ class RankLoader {
         .max_blocks_per_slot = (max_total_tokens + options_.block_size - 1) / options_.block_size,
         .max_batch_tokens = out_.max_batch_tokens,
         .max_adapters = num_adapters(),
-        .max_drafts = options_.max_drafts};
+        .max_drafts = options_.max_drafts,
+        .reported_cols = rank == 0 ? reported_rows().cols(model_.config.hidden_size) : 0};
+  }
+
+  ReportedRows reported_rows() const {
+    return options_.drafter == nullptr ? ReportedRows{} : options_.drafter->reported_rows();
   }
 
   void make_device(int rank) {
@@ -189,7 +194,9 @@ class RankLoader {
   DrafterBytes drafter_bytes(size_t rank, int32_t context) const {
     if (options_.drafter == nullptr || rank > 0) return {};
     const DeviceInfo& info = devices_.front()->info();
-    if (options_.drafter->reads_hidden() && !info.takes_encoders) {
+    const bool is_reported = (info.takes_encoders || !options_.drafter->reads_hidden()) &&
+                             (info.reports_rows || reported_rows().is_empty());
+    if (!is_reported) {
       throw Error(Code::kUnsupported,
                   fmt::format("the drafter reads what tokens are drawn from, which the {} backend "
                               "does not report; leave --speculator out, or use --backend cpu",
@@ -239,10 +246,10 @@ class RankLoader {
     wanted.max_batch_tokens = out_.max_batch_tokens;
     out_.max_active_adapters = num_adapters();
     if (num_adapters() > 0) wanted.adapter_fraction = options_.adapter_memory_fraction;
-    const StateSize one_block = state_size(1, context);
     for (size_t rank = 0; rank < num_ranks_; ++rank) {
       const Device& device = *devices_[rank];
       const DeviceInfo& info = device.info();
+      const StateSize one_block = state_size(rank, 1, context);
       const int64_t block_bytes = device.kv_bytes(kv_layout(model_.config, kv_plan_, one_block));
       const int64_t workspace_bytes =
           Transformer::workspace_bytes(model_.config, info, options_.num_ranks,
@@ -291,7 +298,7 @@ class RankLoader {
     const StoppableCheckpoint checkpoint(open_(device.info()), *threads_, options_.stop);
     weights_[index] = load_weights(model_, checkpoint, device, weights_options(index));
     allocate_state(device, model_.config, kv_plan_,
-                   state_size(out_.plan.num_blocks, out_.plan.max_total_tokens));
+                   state_size(index, out_.plan.num_blocks, out_.plan.max_total_tokens));
   }
 
   void take_facts() {
@@ -312,9 +319,11 @@ class RankLoader {
   void take_drafted(Worker& first) {
     if (options_.drafter == nullptr) return;
     if (options_.drafter->reads_hidden()) first.report_hidden();
+    first.report_rows(reported_rows());
     out_.drafted = {.sizes = drafter_sizes(out_.plan.max_total_tokens),
                     .lm_head = &first.lm_head(),
                     .lm_head_bias = first.lm_head_bias(),
+                    .token_embedding = &first.token_embedding(),
                     .stop = options_.stop};
   }
 

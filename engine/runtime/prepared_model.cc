@@ -220,7 +220,7 @@ void choose_drafter(PreparedModel& model) {
                 "speculator and draft_model: one of them drafts, not both; leave one out");
   }
   Json config;
-  if (!model.options.speculator.empty()) {
+  if (!model.options.speculator.empty() && model.options.speculator != kOwnLayer) {
     model.speculator_files = open_folder(model.options.speculator);
     config = parse_json(model.speculator_files->require_text("config.json"));
   }
@@ -232,7 +232,8 @@ void choose_drafter(PreparedModel& model) {
                            .dtype = model.ranks.weights.dtype,
                            .kv_dtype = model.ranks.kv_dtype,
                            .files = model.speculator_files.get(),
-                           .config = model.speculator_files != nullptr ? &config : nullptr};
+                           .config = model.speculator_files != nullptr ? &config : nullptr,
+                           .model_files = model.files.get()};
   for (const DrafterKind* const kind : drafter_kinds()) {
     if (!kind->is_asked(asked)) continue;
     model.drafter = kind->prepare(asked);

@@ -31,8 +31,8 @@ static std::unique_ptr<Drafter> load_drafter(const PreparedModel& prepared,
                                              const LoadedRanks& ranks) {
   if (prepared.drafter == nullptr) return nullptr;
   const auto load = [&] { return prepared.drafter->load(ranks.drafted); };
-  return prepared.speculator_files == nullptr ? load()
-                                              : made_of_intact(*prepared.speculator_files, load);
+  const bool has_own = prepared.speculator_files != nullptr;
+  return made_of_intact(has_own ? *prepared.speculator_files : *prepared.files, load);
 }
 
 std::unique_ptr<ServedModel> ServedModel::load(std::unique_ptr<PreparedModel> prepared) {

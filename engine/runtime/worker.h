@@ -72,8 +72,10 @@ class Worker final : public WorkerGroup {
 
   // Before the first step; as Transformer's.
   void report_hidden() { transformer_.report_hidden(); }
+  void report_rows(ReportedRows rows) { transformer_.report_rows(std::move(rows)); }
   // The rows of the vocabulary; lives as long as the worker.
   const Matrix& lm_head() const { return weights_.lm_head(); }
+  const Matrix& token_embedding() const { return *weights_.token_embedding; }
   const Tensor* lm_head_bias() const { return weights_.lm_head_bias.get(); }  // null: none
 
   int max_steps_in_flight() const override { return device_->info().num_steps_in_flight; }

@@ -375,6 +375,7 @@ void Scheduler::emit(Sequence& sequence,
     sequence.num_scored_tokens += part.num_scores;
   }
   sequence.num_scheduled_tokens = end;
+  if (speculator_ != nullptr && speculator_->wants_rows(sequence)) batch.reports_rows = true;
   const bool is_last = sequence.num_unscheduled_tokens() + num_drafts == 0;
   emit_pooled(*sequence.request, first_row, is_last, part, batch);
   if (is_last && sequence.request->pooled.empty()) {
@@ -439,8 +440,11 @@ void Scheduler::emit_pooled(const Request& request,
 
 void Scheduler::step_retired(ScheduledStep& scheduled,
                              std::span<const SampledToken> sampled,
-                             std::span<const std::vector<float>> pooled) {
+                             std::span<const std::vector<float>> pooled,
+                             std::span<const float> reported) {
   kv_cache_.step_retired(scheduled.step);
+  const int32_t num_rows = scheduled.num_prefill_tokens + scheduled.num_decode_tokens;
+  const size_t reported_cols = reported.size() / static_cast<size_t>(std::max(num_rows, 1));
   size_t next_sampled = 0;
   size_t next_pooled = 0;
   for (ScheduledStep::Part& part : scheduled.parts) {
@@ -450,10 +454,13 @@ void Scheduler::step_retired(ScheduledStep& scheduled,
     next_pooled += static_cast<size_t>(part.num_pooled);
     const auto tokens = sampled.subspan(next_sampled, static_cast<size_t>(part.num_sampled()));
     next_sampled += tokens.size();
+    const auto rows = reported.first(reported_cols * static_cast<size_t>(part.num_tokens));
+    reported = reported.subspan(rows.size());
     // Preempted while in flight: the token is not lost, it is drawn again, and the same, when its
     // turn comes.
     if (!part.is_current()) continue;
     append_drawn(part, tokens);
+    if (!rows.empty()) hand_on_rows(part, rows);
     if (part.num_appended > 0 && part.num_pooled > 0) {
       const size_t last = first_pooled + static_cast<size_t>(part.num_appended) - 1;
       Speculator::drawn_from(sequence, pooled[last]);
@@ -469,6 +476,19 @@ void Scheduler::step_retired(ScheduledStep& scheduled,
     }
     kv_cache_.leave_window(sequence.lease, sequence.num_computed_tokens);
   }
+  if (speculator_ != nullptr) speculator_->read_computed();
+}
+
+// Of drafts those that were drawn; behind each row the text goes on.
+void Scheduler::hand_on_rows(const ScheduledStep::Part& part, std::span<const float> rows) {
+  Sequence& sequence = *part.sequence;
+  if (speculator_ == nullptr || !speculator_->wants_rows(sequence)) return;
+  int32_t num_rows = part.num_tokens;
+  if (part.samples) num_rows += part.num_appended - part.num_drafts - 1;
+  if (num_rows <= 0 || (part.samples && part.num_appended == 0)) return;
+  const size_t cols = rows.size() / static_cast<size_t>(part.num_tokens);
+  speculator_->add_computed(sequence, part.first_token,
+                            rows.first(cols * static_cast<size_t>(num_rows)));
 }
 
 // Takes over what a part computed and what was drawn from it: up to the first token that is not the

@@ -93,11 +93,12 @@ class Scheduler {
   // The step retired: tokens are computed, blocks become findable. `sampled` are the ids in the
   // order of the parts that sample. Appends them to sequences that were not removed meanwhile, of
   // a part with drafts up to the first that was not drawn as it was guessed; the caller then
-  // decides who is finished, and removes those whose logits were not finite. `hidden`: (optional)
-  // the hidden states that the batch asked for (StepResult.pooled).
+  // decides who is finished, and removes those whose logits were not finite. `pooled`, `reported`:
+  // (optional) what the batch asked for (StepResult).
   void step_retired(ScheduledStep& scheduled,
                     std::span<const SampledToken> sampled,
-                    std::span<const std::vector<float>> pooled = {});
+                    std::span<const std::vector<float>> pooled = {},
+                    std::span<const float> reported = {});
 
   // How long a step took, for target_step_ms.
   void observe_step_time(const ScheduledStep& scheduled, double elapsed_ms);
@@ -125,6 +126,7 @@ class Scheduler {
                           ScheduledStep::Part& part,
                           Batch& batch);
   static void append_drawn(ScheduledStep::Part& part, std::span<const SampledToken> drawn);
+  void hand_on_rows(const ScheduledStep::Part& part, std::span<const float> rows);
   bool may_share(const Sequence& sequence) const;
   int32_t num_matchable_tokens(const Sequence& sequence) const;
   bool twin_is_ahead(const Sequence& sequence, size_t num_older) const;

@@ -92,12 +92,31 @@ bool Speculator::waits_for_token(Sequence& sequence) {
   return own.has_waited;
 }
 
+Drafter::Memory& Speculator::memory_of(Sequence& sequence) {
+  if (sequence.speculation.memory == nullptr) sequence.speculation.memory = drafter_->start();
+  return *sequence.speculation.memory;
+}
+
+void Speculator::add_computed(Sequence& sequence,
+                              int32_t first_token,
+                              std::span<const float> rows) {
+  computed_.push_back({.memory = &memory_of(sequence),
+                       .token_ids = sequence.token_ids,
+                       .first_token = first_token,
+                       .rows = rows,
+                       .sampling = &sequence.sampling});
+}
+
+void Speculator::read_computed() {
+  if (!computed_.empty()) drafter_->read(computed_);
+  computed_.clear();
+}
+
 void Speculator::look(std::span<Sequence* const> sequences, std::span<const int32_t> num_wanted) {
   wanted_.clear();
   for (size_t i = 0; i < sequences.size(); ++i) {
     Sequence& sequence = *sequences[i];
-    if (sequence.speculation.memory == nullptr) sequence.speculation.memory = drafter_->start();
-    wanted_.push_back({.memory = sequence.speculation.memory.get(),
+    wanted_.push_back({.memory = &memory_of(sequence),
                        .token_ids = sequence.token_ids,
                        .max_tokens = num_wanted[i],
                        .draft_ids = &sequence.draft_ids,

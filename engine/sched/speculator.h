@@ -43,6 +43,14 @@ class Speculator {
   bool wants_hidden(const Sequence& sequence) const {
     return sequence.speculation.max_drafts > 0 && drafter_->reads_hidden();
   }
+  // Whether steps are to report the sequence's rows, which are then handed to read().
+  bool wants_rows(const Sequence& sequence) const {
+    return sequence.speculation.max_drafts > 0 && drafter_->reads_rows();
+  }
+  // `rows`: those of the tokens from `first_token` on.
+  void add_computed(Sequence& sequence, int32_t first_token, std::span<const float> rows);
+  // Hands on what was added since the last call.
+  void read_computed();
   static void drawn_from(Sequence& sequence, std::span<const float> hidden) {
     sequence.speculation.hidden.assign(hidden.begin(), hidden.end());
   }
@@ -66,6 +74,7 @@ class Speculator {
   bool is_due(Sequence& sequence, double rows, double tokens) const;
   static void rest(Speculation& own);
   void look(std::span<Sequence* const> sequences, std::span<const int32_t> num_wanted);
+  Drafter::Memory& memory_of(Sequence& sequence);
   void cut(Sequence& sequence) const;
 
   const SpeculatorOptions options_;
@@ -81,6 +90,7 @@ class Speculator {
   std::vector<Sequence*> drafting_;
   std::vector<int32_t> num_wanted_;
   std::vector<Drafter::Wanted> wanted_;
+  std::vector<Drafter::Computed> computed_;
 };
 
 }  // namespace tgi

@@ -94,6 +94,7 @@ struct Batch {
   std::vector<int32_t> token_types;        // (num_tokens), or empty: all are of type 0
   std::vector<SlotStart> slot_starts;      // applied before block_appends
   std::vector<BlockAppend> block_appends;  // applied before the forward pass
+  bool reports_rows = false;               // StepResult.reported is wanted
 
   int32_t num_tokens() const { return static_cast<int32_t>(token_ids.size()); }
   int32_t num_sequences() const { return static_cast<int32_t>(slots.size()); }
@@ -133,6 +134,7 @@ struct Batch {
     token_types.clear();
     slot_starts.clear();
     block_appends.clear();
+    reports_rows = false;
   }
 };
 
@@ -156,6 +158,9 @@ struct StepResult {
   std::vector<float> scores;
   std::vector<std::vector<TokenScore>> score_tops;  // as SampledToken::top_tokens
   std::vector<std::vector<float>> pooled;           // (hidden), or of kRows (num_rows, hidden)
+  // (num_tokens, SlotLayout.reported_cols): what the forward pass reports of every token row; empty
+  // where the batch does not want it.
+  std::vector<float> reported;
 };
 
 }  // namespace tgi

@@ -299,6 +299,8 @@ inline const StepResult& run_step(Device& device,
   return device.wait(ticket);
 }
 
+inline constexpr int32_t kSmallReportedCols = 60;
+
 // Small state for tests of ops that need none of their own.
 inline void allocate_small_state(Device& device, int32_t vocab_size = 64) {
   device.allocate_state({.num_layers = 1,
@@ -312,7 +314,8 @@ inline void allocate_small_state(Device& device, int32_t vocab_size = 64) {
                          .max_batch_tokens = 96,
                          .vocab_size = vocab_size,
                          .block_size = 16,
-                         .max_matmul_cols = 4096});
+                         .max_matmul_cols = 4096,
+                         .reported_cols = kSmallReportedCols});
 }
 
 // One sequence in slot 0 with these tokens, at positions from 0.

@@ -1,4 +1,5 @@
-// The ops that work on rows by themselves: embed, norm, activation, add, gather_output_rows, pool.
+// The ops that work on rows by themselves: embed, norm, activation, add, gather_output_rows, pool,
+// report_rows.
 #include <cmath>
 #include <limits>
 #include <map>
@@ -356,6 +357,31 @@ TEST_CASE("pool sums, weighs, takes the highest or gives each row, beside rows o
                    device, batch, [&] { device.gather_output_rows(x.view(), rows.view()); },
                    [&] { device.pool({.hidden = pooled}); })
             .pooled;
+      },
+      std::nullopt, true);
+}
+
+TEST_CASE("report_rows puts columns beside each other, in steps that want it") {
+  constexpr int64_t kCols = 37;
+  conform(
+      "report_rows", 1e-7, 0.0,
+      [&](Device& device) {
+        Random random(23);
+        DeviceTensor left(device, 9, kCols, random.values(9 * kCols));
+        DeviceTensor right(device, 9, kSmallReportedCols - kCols,
+                           random.values(9 * (kSmallReportedCols - kCols)));
+        std::vector<Floats> out;
+        for (const bool is_wanted : {true, false}) {
+          Batch batch = one_sequence({1, 2, 3, 4, 5, 6, 7, 8, 9});
+          batch.reports_rows = is_wanted;
+          out.push_back(run_step(device, batch, [&] {
+                          device.report_rows({.x = right.view(), .first_col = kCols});
+                          device.report_rows({.x = left.view()});
+                        }).reported);
+          CHECK(out.back().size() == (is_wanted ? size_t{9} * kSmallReportedCols : 0));
+          if (is_wanted) CHECK(out.back()[kSmallReportedCols + 1] == left.read()[kCols + 1]);
+        }
+        return out;
       },
       std::nullopt, true);
 }

@@ -2,9 +2,11 @@
 // batches, under preemption and when others leave; and what drafts is told the right things.
 #include <fstream>
 #include <random>
+#include <set>
 #include <thread>
 
 #include "base/files/safetensors_writer.h"
+#include "base/known_names.h"
 #include "engine/runtime/demo_model.h"
 #include "engine/runtime/drafters/drafter_kind.h"
 #include "engine/runtime/drafters/model_drafter.h"
@@ -23,18 +25,29 @@ constexpr int32_t kMaxDrafts = 3;
 // drawn.
 class EchoDrafter final : public Drafter {
  public:
-  EchoDrafter(std::unique_ptr<Drafter> heads, int64_t& num_echoes)
-      : heads_(std::move(heads)), num_echoes_(num_echoes) {}
+  // `prompts`: whose last token was drawn from nothing. `has_room`: of all texts for blocks of
+  // their own.
+  EchoDrafter(std::unique_ptr<Drafter> heads,
+              std::set<std::vector<int32_t>> prompts,
+              bool has_room,
+              int64_t& num_echoes)
+      : heads_(std::move(heads)),
+        prompts_(std::move(prompts)),
+        has_room_(has_room),
+        num_echoes_(num_echoes) {}
   std::unique_ptr<Memory> start() override { return heads_->start(); }
-  bool reads_hidden() const override { return true; }
+  bool reads_hidden() const override { return heads_->reads_hidden(); }
+  bool reads_rows() const override { return heads_->reads_rows(); }
+  void read(std::span<const Computed> computed) override { heads_->read(computed); }
   void draft(std::span<const Wanted> wanted) override {
     heads_->draft(wanted);
     for (const Wanted& each : wanted) {
       REQUIRE(each.sampling != nullptr);
       if (each.sampling->do_sample || each.sampling->has_penalties()) continue;
-      // Behind a prompt of which only the last token was not cached there is no drawn one yet.
-      CHECK(each.draft_ids->size() ==
-            (each.hidden.empty() ? 0 : static_cast<size_t>(each.max_tokens)));
+      if (prompts_.contains({each.token_ids.begin(), each.token_ids.end()})) continue;
+      if (has_room_ || !each.draft_ids->empty()) {
+        CHECK(each.draft_ids->size() == static_cast<size_t>(each.max_tokens));
+      }
       for (const int32_t id : *each.draft_ids) CHECK(id == each.token_ids.back());
       num_echoes_ += each.draft_ids->empty() ? 0 : 1;
     }
@@ -42,6 +55,8 @@ class EchoDrafter final : public Drafter {
 
  private:
   const std::unique_ptr<Drafter> heads_;
+  const std::set<std::vector<int32_t>> prompts_;
+  const bool has_room_;
   int64_t& num_echoes_;
 };
 
@@ -96,7 +111,7 @@ Outcome run(const Pair& pair, FixtureOptions options, bool drafts, size_t count)
   Backend& backend = options.is_reference ? reference_backend() : cpu_backend();
   std::unique_ptr<FileSource> drafter_files;
   Json json;
-  if (!pair.settings.speculator.empty()) {
+  if (!pair.settings.speculator.empty() && pair.settings.speculator != kOwnLayer) {
     drafter_files = open_folder(pair.settings.speculator);
     json = parse_json(drafter_files->require_text("config.json"));
   }
@@ -108,13 +123,15 @@ Outcome run(const Pair& pair, FixtureOptions options, bool drafts, size_t count)
                            .dtype = options.dtype,
                            .kv_dtype = options.dtype,
                            .files = drafter_files.get(),
-                           .config = drafter_files != nullptr ? &json : nullptr};
+                           .config = drafter_files != nullptr ? &json : nullptr,
+                           .model_files = pair.files.get()};
   std::unique_ptr<PreparedDrafter> prepared;
   for (const DrafterKind* const kind : drafter_kinds()) {
     if (prepared == nullptr && kind->is_asked(asked)) prepared = kind->prepare(asked);
   }
   REQUIRE(prepared != nullptr);
   options.max_drafts = kMaxDrafts;
+  if (drafts) options.reported_rows = prepared->reported_rows();
   DraftedModel drafted{.sizes = {.max_running = options.max_running,
                                  .max_batch_tokens = options.max_batch_tokens,
                                  .max_total_tokens = std::min(256, 16 * options.num_blocks),
@@ -123,6 +140,7 @@ Outcome run(const Pair& pair, FixtureOptions options, bool drafts, size_t count)
     if (prepared->reads_hidden()) worker.report_hidden();
     drafted.lm_head = &worker.lm_head();
     drafted.lm_head_bias = worker.lm_head_bias();
+    drafted.token_embedding = &worker.token_embedding();
   };
   LoadedFixture loaded = load_workers(*pair.files, options);
   EngineOptions engine_options;
@@ -136,7 +154,13 @@ Outcome run(const Pair& pair, FixtureOptions options, bool drafts, size_t count)
   std::unique_ptr<Drafter> drafter;
   if (drafts) drafter = prepared->load(drafted);
   if (drafts && pair.num_echoes != nullptr) {
-    drafter = std::make_unique<EchoDrafter>(std::move(drafter), *pair.num_echoes);
+    std::set<std::vector<int32_t>> prompts;
+    for (size_t i = 0; i < count; ++i) {
+      prompts.insert(any_request(i, config.vocab_size, drafts)->prompt_ids);
+    }
+    const bool has_room = !drafter->reads_rows() || options.num_blocks >= 100;
+    drafter = std::make_unique<EchoDrafter>(std::move(drafter), std::move(prompts), has_room,
+                                            *pair.num_echoes);
   }
   Engine engine(engine_options, std::move(loaded.workers), *tokenizer, std::move(drafter));
   for (size_t i = 0; i < count; ++i) {
@@ -213,6 +237,16 @@ Pair heads_pair(const std::string& name) {
   return out;
 }
 
+// A model that drafts with its own layer for the next tokens.
+Pair mtp_pair(const std::string& name) {
+  Pair out{.name = name,
+           .num_echoes = nullptr,
+           .files = open_folder(kGolden + "drafters/" + name),
+           .settings = {}};
+  out.settings.speculator = kOwnLayer;
+  return out;
+}
+
 Pair model_pair(const std::string& model, const std::string& draft) {
   Pair out{.name = draft + " for " + model, .num_echoes = nullptr, .files = {}, .settings = {}};
   out.files = model == kDemoModel ? open_demo_model() : open_folder(kGolden + model);
@@ -251,6 +285,22 @@ TEST_CASE("heads read what the last token was drawn from") {
   }
 }
 
+TEST_CASE("a layer for the next tokens reads what the last token was drawn from") {
+  for (const bool is_tight : {false, true}) {
+    int64_t num_echoes = 0;
+    Pair pair = mtp_pair("mtp-echo");
+    pair.num_echoes = &num_echoes;
+    FixtureOptions options{.dtype = DType::kF32};
+    if (is_tight) {
+      options.max_batch_tokens = 40;
+      options.max_running = 8;
+      options.num_blocks = 14;
+    }
+    check_same(pair, options, 60);
+    CHECK(num_echoes > 100);
+  }
+}
+
 TEST_CASE("answers have the same bits with a draft model and without") {
   // One that knows nothing of the model's text, one whose layers have windows, and the model.
   check_same(model_pair("models/mistral-window", "models/qwen2"), {.dtype = DType::kBF16}, 60);
@@ -261,6 +311,23 @@ TEST_CASE("answers have the same bits with a draft model and without") {
              {.dtype = DType::kBF16, .max_batch_tokens = 40, .max_running = 8, .num_blocks = 14},
              60);
   CHECK(check_same(model_pair("models/llama", "models/llama"), {.is_reference = true}, 12) > 0.8);
+}
+
+TEST_CASE("answers have the same bits with a layer for the next tokens and without") {
+  FixtureOptions tight{.dtype = DType::kBF16};
+  tight.max_batch_tokens = 40;
+  tight.max_running = 8;
+  tight.num_blocks = 14;
+  for (const char* name : {"mtp-glm4-moe", "mtp-deepseek3", "mtp-glm4-moe-lite"}) {
+    check_same(mtp_pair(name), {.dtype = DType::kBF16}, 60);
+    check_same(mtp_pair(name), tight, 60);
+  }
+  check_same(mtp_pair("mtp-deepseek3"), {.is_reference = true}, 12);
+  // What the next token follows from is known to the layer as well.
+  const Pair certain = mtp_pair("mtp-certain");
+  CHECK(check_same(certain, {.dtype = DType::kBF16}, 60) > 0.8);
+  CHECK(check_same(certain, tight, 60) > 0.8);
+  CHECK(check_same(certain, {.is_reference = true}, 12) > 0.8);
 }
 
 TEST_CASE("a draft model drafts the same with little room, which texts take from each other") {

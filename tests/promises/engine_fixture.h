@@ -42,6 +42,7 @@ struct FixtureOptions {
   std::string base{};  // the model's folder, for adapters that bring copies of its head
   bool lorax_merging = false;
   int32_t max_drafts = 0;
+  ReportedRows reported_rows{};             // by the first rank
   std::function<void(Worker&)> on_first{};  // of the first rank, before it is used
 };
 
@@ -78,9 +79,13 @@ inline std::unique_ptr<Worker> load_rank(const FileSource& files,
                   .max_blocks_per_slot = options.num_blocks,
                   .max_batch_tokens = options.max_batch_tokens,
                   .max_adapters = options.max_active_adapters,
-                  .max_drafts = options.max_drafts});
-  return std::make_unique<Worker>(config, std::move(device), std::move(weights),
-                                  std::move(communicator), kv_plan, options.max_batch_tokens);
+                  .max_drafts = options.max_drafts,
+                  .reported_cols = options.reported_rows.cols(config.hidden_size)});
+  auto worker =
+      std::make_unique<Worker>(config, std::move(device), std::move(weights),
+                               std::move(communicator), kv_plan, options.max_batch_tokens);
+  worker->report_rows(options.reported_rows);
+  return worker;
 }
 
 inline LoadedFixture load_workers(const FileSource& files, const FixtureOptions& options) {

@@ -1,6 +1,6 @@
 // DeepSeek V3, V3.1 and R1, Kimi K2 and Moonlight: latent attention and, behind the first layers,
 // experts that are chosen by sigmoids with a bias, from the groups with the best two. The layer
-// that predicts a second token is left alone. Source: models/deepseek_v3 in `transformers`.
+// that predicts a second token may draft. Source: models/deepseek_v3 in `transformers`.
 #include <array>
 #include <string_view>
 
@@ -10,6 +10,7 @@
 #include "engine/model/expert_fields.h"
 #include "engine/model/known_fields.h"
 #include "engine/model/latent_fields.h"
+#include "engine/model/next_tokens.h"
 #include "engine/model/rope.h"
 
 namespace tgi {
@@ -42,7 +43,7 @@ ModelConfig read_deepseek_v3(const JsonReader& config) {
 constexpr auto kDeepseekV3Fields =
     join_fields(std::to_array<KnownField>({
                     read_or_null("rope_interleave"),
-                    harmless("num_nextn_predict_layers", "tokens are predicted one by one"),
+                    harmless("num_nextn_predict_layers", kOnlyDrafts),
                     harmless("ep_size", "says how training dealt out the experts"),
                 }),
                 kLatentFields,
@@ -72,6 +73,7 @@ constexpr Architecture kDeepSeekV3 = {
     .tensors = kDeepseekV3Tensors,
     .ignored = kRotaryTables,
     .ignores_layer_after_last = true,
+    .next_tokens = &kDeepSeekNextTokens,
 };
 
 }  // namespace tgi

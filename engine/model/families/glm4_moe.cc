@@ -1,6 +1,6 @@
 // GLM 4.5 and 4.6: Llama's block with a partly rotated head and, behind the first layers,
-// DeepSeek's experts. The layer that predicts a second token is left alone. Source: models/glm4_moe
-// in `transformers`.
+// DeepSeek's experts. The layer that predicts a second token may draft. Source:
+// models/glm4_moe in `transformers`.
 #include <array>
 #include <string_view>
 
@@ -9,6 +9,7 @@
 #include "engine/model/decoder_tensors.h"
 #include "engine/model/expert_fields.h"
 #include "engine/model/known_fields.h"
+#include "engine/model/next_tokens.h"
 #include "engine/model/rope.h"
 
 namespace tgi {
@@ -34,14 +35,13 @@ ModelConfig read_glm4_moe(const JsonReader& config) {
   return model;
 }
 
-constexpr auto kGlm4MoeFields =
-    join_fields(kDecoderFields,
-                kDeepSeekExpertFields,
-                std::to_array<KnownField>({
-                    read_or_null("attention_bias"),
-                    read("use_qk_norm"),
-                    harmless("num_nextn_predict_layers", "tokens are predicted one by one"),
-                }));
+constexpr auto kGlm4MoeFields = join_fields(kDecoderFields,
+                                            kDeepSeekExpertFields,
+                                            std::to_array<KnownField>({
+                                                read_or_null("attention_bias"),
+                                                read("use_qk_norm"),
+                                                harmless("num_nextn_predict_layers", kOnlyDrafts),
+                                            }));
 
 constexpr auto kGlm4MoeNames = std::to_array<std::string_view>({"Glm4MoeForCausalLM"});
 constexpr auto kGlm4MoeTypes = std::to_array<std::string_view>({"glm4_moe"});
@@ -67,6 +67,7 @@ constexpr Architecture kGlm4Moe = {
     .tensors = kGlm4MoeTensors,
     .ignored = kRotaryTables,
     .ignores_layer_after_last = true,
+    .next_tokens = &kDeepSeekNextTokens,
 };
 
 }  // namespace tgi

@@ -1,5 +1,5 @@
 // GLM 4.7 Flash: DeepSeek V3's latent attention and experts. The layer that predicts a second token
-// is left alone. Source: models/glm4_moe_lite in `transformers`.
+// may draft. Source: models/glm4_moe_lite in `transformers`.
 #include <array>
 #include <string_view>
 
@@ -9,6 +9,7 @@
 #include "engine/model/expert_fields.h"
 #include "engine/model/known_fields.h"
 #include "engine/model/latent_fields.h"
+#include "engine/model/next_tokens.h"
 #include "engine/model/rope.h"
 
 namespace tgi {
@@ -42,7 +43,7 @@ constexpr auto kGlm4MoeLiteFields =
     join_fields(std::to_array<KnownField>({
                     read_or_null("rope_interleave"),
                     read_or_null("mlp_layer_types"),
-                    harmless("num_nextn_predict_layers", "tokens are predicted one by one"),
+                    harmless("num_nextn_predict_layers", kOnlyDrafts),
                 }),
                 kLatentFields,
                 kDecoderFields,
@@ -74,6 +75,7 @@ constexpr Architecture kGlm4MoeLite = {
     .tensors = kGlm4MoeLiteTensors,
     .ignored = kRotaryTables,
     .ignores_layer_after_last = true,
+    .next_tokens = &kDeepSeekNextTokens,
 };
 
 }  // namespace tgi

@@ -15,6 +15,7 @@
 #include "engine/device/backend.h"
 #include "engine/draft/drafter.h"
 #include "engine/model/architecture.h"
+#include "engine/model/reported_rows.h"
 #include "engine/text/tokenizer.h"
 #include "ipc/model_settings.h"
 
@@ -26,11 +27,12 @@ struct AskedDrafter {
   const LoadedConfig& model;   // that is drafted for
   const Tokenizer& tokenizer;  // its
   Backend& backend;
-  DeviceOptions device;               // as the model's
-  DType dtype = DType::kBF16;         // of matrices
-  DType kv_dtype = DType::kBF16;      // of a KV cache
-  const FileSource* files = nullptr;  // (optional) of settings.speculator
-  const Json* config = nullptr;       // its config.json
+  DeviceOptions device;                     // as the model's
+  DType dtype = DType::kBF16;               // of matrices
+  DType kv_dtype = DType::kBF16;            // of a KV cache
+  const FileSource* files = nullptr;        // (optional) of settings.speculator
+  const Json* config = nullptr;             // its config.json
+  const FileSource* model_files = nullptr;  // of the model; outlive the drafter's load
 };
 
 struct DrafterSizes {
@@ -55,7 +57,8 @@ struct DraftedModel {
   // Of rank 0's device; outlive the drafter.
   const Matrix* lm_head = nullptr;
   const Tensor* lm_head_bias = nullptr;  // (optional)
-  std::stop_token stop{};                // ends a load with kCancelled
+  const Matrix* token_embedding = nullptr;
+  std::stop_token stop{};  // ends a load with kCancelled
 };
 
 // A drafter of which all is checked that can be without its weights' numbers.
@@ -68,6 +71,8 @@ class PreparedDrafter {
   virtual int32_t usual_drafts() const { return most_drafts(); }
   // As Drafter's.
   virtual bool reads_hidden() const { return false; }
+  // What it reads of all of a text. (optional: nothing)
+  virtual ReportedRows reported_rows() const { return {}; }
   // What it will take of such a device. (optional: nothing)
   virtual DrafterBytes bytes(const Device& /*device*/, const DrafterSizes& /*sizes*/) const {
     return {};

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "engine/draft/drafter.h"
+#include "engine/runtime/drafters/draft_slots.h"
 #include "engine/runtime/worker.h"
-#include "engine/sched/kv_cache.h"
 
 namespace tgi {
 
@@ -48,19 +48,12 @@ class ModelDrafter final : public Drafter {
   };
 
   bool begin(const Wanted& wanted, Held& held);
-  bool take_slot(Held& held);
-  bool grow(Held& held, int32_t num_tokens);
-  Held* longest_unused() const;
-  void drop(Held& held);
   void add_rows(Part& part, int32_t num_rows);
   void run_step_of_parts();
 
   const ModelDrafterOptions options_;
   const std::unique_ptr<WorkerGroup> workers_;
-  KvCache kv_cache_;
-  std::vector<int32_t> free_slots_;
-  std::vector<Held*> holders_;  // of slots
-  uint64_t turn_ = 0;           // calls of draft
+  DraftSlots slots_;
   Batch batch_;
   std::vector<Part> parts_;
 };
