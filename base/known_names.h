@@ -35,7 +35,7 @@ inline constexpr auto kAutoName = names("auto");
 
 // Element types: of weights, and of a KV cache alone.
 inline constexpr auto kDTypeNames = names("f32", "bf16", "f16");
-inline constexpr auto kCacheOnlyDTypeNames = names("f8e4m3");
+inline constexpr auto kCacheOnlyDTypeNames = names("f8e4m3", "int8");
 
 // What the matrices of layers can be rounded to while loading.
 inline constexpr auto kRoundingNames = names("int8", "int4");

@@ -70,7 +70,7 @@ constexpr auto kLauncher = std::to_array<LauncherRow>({
     sets("kv-cache-dtype",
          "TYPE",
          "of the KV cache: float16, bfloat16, float32, auto; default auto, as the weights; "
-         "fp8_e4m3fn on a GPU, fp8_e5m2 is refused (tgid --kv-cache-dtype)",
+         "fp8_e4m3fn, int8 on the CPU, fp8_e5m2 is refused (tgid --kv-cache-dtype)",
          [](Options& o, const std::string& v) { pass_dtype(o, "kv-cache-dtype", v); }),
     refused("trust-remote-code",
             "",

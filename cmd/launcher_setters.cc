@@ -52,7 +52,7 @@ constexpr std::string_view kOtherCheckpoint =
 constexpr std::string_view kRoundToInt4 =
     "its kernels are for CUDA; --quantize int4 rounds the weights to 4 bits while loading";
 constexpr std::string_view kNoFp8Cache =
-    "8-bit floats of the KV cache are --kv-cache-dtype fp8_e4m3fn on a GPU; for weights use "
+    "8-bit floats of the KV cache are --kv-cache-dtype fp8_e4m3fn; for weights use "
     "--quantize int8";
 
 // Those of TGI, and after the empty line those that only LoRAX has.

@@ -207,7 +207,7 @@ _tgi() {
         --dtype) _tgi_words 'auto f32 bf16 f16'; return ;;
         --quantize) _tgi_words 'none int8 int4 compressed-tensors gptq awq fp8 mxfp4 modelopt bitnet torchao bitsandbytes hqq gguf eetq bitsandbytes-nf4 bitsandbytes-fp4'; return ;;
         --quantize-group-size) COMPREPLY=(); return ;;
-        --kv-cache-dtype) _tgi_words 'auto f32 bf16 f16 f8e4m3'; return ;;
+        --kv-cache-dtype) _tgi_words 'auto f32 bf16 f16 f8e4m3 int8'; return ;;
         --kv-cache-memory) COMPREPLY=(); return ;;
         --max-total-tokens) COMPREPLY=(); return ;;
         --max-running) COMPREPLY=(); return ;;

@@ -226,7 +226,7 @@ _tgi() {
         '--quantize[int8 or int4\: round the weights to that while loading; none; the name of a format, as gptq or fp8\: the checkpoint must be so. Of an unquantised one eetq and bitsandbytes are int8, bitsandbytes-nf4 and bitsandbytes-fp4 are int4, which the daemon logs. TGI'\''s and LoRAX'\''s other kinds are refused, each with what to use (tgid --quantize)]:KIND: ' \
         '--speculate[tokens that are drafted at most for a step, from what followed the same text before\: answers stay as they are; default 0 (tgid --speculate)]:N: ' \
         '--dtype[of the weights in memory\: float16, bfloat16, float32, auto; default auto, as the checkpoint says (tgid --dtype)]:TYPE: ' \
-        '--kv-cache-dtype[of the KV cache\: float16, bfloat16, float32, auto; default auto, as the weights; fp8_e4m3fn on a GPU, fp8_e5m2 is refused (tgid --kv-cache-dtype)]:TYPE: ' \
+        '--kv-cache-dtype[of the KV cache\: float16, bfloat16, float32, auto; default auto, as the weights; fp8_e4m3fn, int8 on the CPU, fp8_e5m2 is refused (tgid --kv-cache-dtype)]:TYPE: ' \
         '--max-concurrent-requests[requests at once; one more gets 429 at once; default 128]:N: ' \
         '--max-best-of[largest `best_of`; default 2]:N: ' \
         '--max-stop-sequences[most `stop` texts of a request; default 4]:N: ' \
@@ -328,7 +328,7 @@ _tgi() {
         '--dtype[of the weights in memory; auto\: as the checkpoint says; f32 is exact and takes twice the memory and time; one of auto, f32, bf16, f16]:TYPE:(auto f32 bf16 f16)' \
         '--quantize[int8, int4\: round the weights of the layers while loading\: less memory, faster decoding, slightly different answers; the format of a quantised checkpoint is known by itself and, where it is given, only checked; eetq and bitsandbytes, words of TGI, are int8, bitsandbytes-nf4 and -fp4 int4; one of none, int8, int4, compressed-tensors, gptq, awq, fp8, mxfp4, modelopt, bitnet, torchao, bitsandbytes, hqq, gguf, eetq, bitsandbytes-nf4, bitsandbytes-fp4]:KIND:(none int8 int4 compressed-tensors gptq awq fp8 mxfp4 modelopt bitnet torchao bitsandbytes hqq gguf eetq bitsandbytes-nf4 bitsandbytes-fp4)' \
         '--quantize-group-size[columns of a weight matrix that share a scale\: 32, 64, 96 and so on to 256; 0\: 128 for int8, 64 for int4]:N: ' \
-        '--kv-cache-dtype[of the KV cache; auto\: as dtype; f8e4m3 only on a GPU; one of auto, f32, bf16, f16, f8e4m3]:TYPE:(auto f32 bf16 f16 f8e4m3)' \
+        '--kv-cache-dtype[of the KV cache; auto\: as dtype; int8 (with a scale for each token and head) only on the CPU; one of auto, f32, bf16, f16, f8e4m3, int8]:TYPE:(auto f32 bf16 f16 f8e4m3 int8)' \
         '--kv-cache-memory[of the KV cache of all ranks, such as 4GiB; auto\: on a GPU all that the weights leave, else room for 16 whole contexts, at most half of that]:SIZE: ' \
         '--max-total-tokens[of one request, prompt and output together; auto\: what the model and the KV cache allow]:N: ' \
         '--max-running[sequences in a step; each costs a slot of the device'\''s table; auto\: 64, on a GPU 256, fewer where states are large]:N: ' \

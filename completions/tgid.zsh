@@ -31,7 +31,7 @@ _tgid() {
     '--dtype[of the weights in memory; auto\: as the checkpoint says; f32 is exact and takes twice the memory and time; one of auto, f32, bf16, f16]:TYPE:(auto f32 bf16 f16)' \
     '--quantize[int8, int4\: round the weights of the layers while loading\: less memory, faster decoding, slightly different answers; the format of a quantised checkpoint is known by itself and, where it is given, only checked; eetq and bitsandbytes, words of TGI, are int8, bitsandbytes-nf4 and -fp4 int4; one of none, int8, int4, compressed-tensors, gptq, awq, fp8, mxfp4, modelopt, bitnet, torchao, bitsandbytes, hqq, gguf, eetq, bitsandbytes-nf4, bitsandbytes-fp4]:KIND:(none int8 int4 compressed-tensors gptq awq fp8 mxfp4 modelopt bitnet torchao bitsandbytes hqq gguf eetq bitsandbytes-nf4 bitsandbytes-fp4)' \
     '--quantize-group-size[columns of a weight matrix that share a scale\: 32, 64, 96 and so on to 256; 0\: 128 for int8, 64 for int4]:N: ' \
-    '--kv-cache-dtype[of the KV cache; auto\: as dtype; f8e4m3 only on a GPU; one of auto, f32, bf16, f16, f8e4m3]:TYPE:(auto f32 bf16 f16 f8e4m3)' \
+    '--kv-cache-dtype[of the KV cache; auto\: as dtype; int8 (with a scale for each token and head) only on the CPU; one of auto, f32, bf16, f16, f8e4m3, int8]:TYPE:(auto f32 bf16 f16 f8e4m3 int8)' \
     '--kv-cache-memory[of the KV cache of all ranks, such as 4GiB; auto\: on a GPU all that the weights leave, else room for 16 whole contexts, at most half of that]:SIZE: ' \
     '--max-total-tokens[of one request, prompt and output together; auto\: what the model and the KV cache allow]:N: ' \
     '--max-running[sequences in a step; each costs a slot of the device'\''s table; auto\: 64, on a GPU 256, fewer where states are large]:N: ' \

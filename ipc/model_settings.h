@@ -136,7 +136,8 @@ inline constexpr auto kModelSettings = std::to_array<ModelSetting>({
     setting<&ModelSettings::kv_cache_dtype>(
         {.name = "kv-cache-dtype",
          .value_name = "TYPE",
-         .help = "of the KV cache; auto: as dtype; f8e4m3 only on a GPU",
+         .help = "of the KV cache; auto: as dtype; int8 (with a scale for each token and head) "
+                 "only on the CPU",
          .scope = SettingScope::kLoad,
          .choices = kCacheDTypeChoices,
          .in_status = true}),

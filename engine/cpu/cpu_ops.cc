@@ -172,7 +172,7 @@ void CpuDevice::attention(const AttentionArgs& args) {
   for (size_t i = 0; i < num_sequences; ++i) {
     first_task_[i + 1] = first_task_[i] + tasks_of(i) * args.num_kv_heads;
   }
-  const auto kernel = kernels_.attention[static_cast<size_t>(kv_->layout().dtype)];
+  const auto kernel = kernels_.attention[static_cast<size_t>(panel_type(kv_->layout().dtype))];
   pool_.parallel_for(first_task_[num_sequences], [&](int64_t task, int thread) {
     const auto after = std::upper_bound(
         first_task_.begin(), first_task_.begin() + static_cast<int64_t>(num_sequences), task);

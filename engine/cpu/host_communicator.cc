@@ -67,6 +67,7 @@ SumRange find_sum(DType dtype) {
     case DType::kBF16:
       return sum_range<BF16>;
     case DType::kF8E4M3:
+    case DType::kInt8:
       break;  // only ever held in a cache
   }
   throw Error(Code::kInternal, "unknown element type");

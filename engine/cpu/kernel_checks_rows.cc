@@ -242,7 +242,7 @@ void add_attention_checks_of(KernelChecks& checks,
   const std::span<const float> q = checks.random_floats(8 * kGroup * head_dim);
   const std::span<float> out = checks.floats(8 * kGroup * head_dim);
   const std::span<std::byte> scratch =
-      checks.bytes(attention_scratch_bytes(head_dim, latent_dim > 0));
+      checks.bytes(attention_scratch_bytes(head_dim, latent_dim > 0 || is_cache_code(dtype)));
   constexpr PairOrder kOrders[] = {PairOrder::kAdjacent, PairOrder::kEvenOdd};
   std::array<std::shared_ptr<PanelKvCache>, 2> caches;  // by PairOrder
   for (const PairOrder order : kOrders) {
@@ -285,7 +285,7 @@ void add_attention_checks_of(KernelChecks& checks,
                  }
                  caches[static_cast<size_t>(k.pair_order)]->describe({}, 0, block);
                  std::fill(out.begin(), out.end(), 0.0F);
-                 k.attention[static_cast<size_t>(dtype)](block);
+                 k.attention[static_cast<size_t>(panel_type(dtype))](block);
                  return std::span<const float>(out);
                });
   }
@@ -294,7 +294,7 @@ void add_attention_checks_of(KernelChecks& checks,
 }  // namespace
 
 void add_attention_checks(KernelChecks& checks) {
-  for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
+  for (const DType dtype : kDTypes) {
     add_attention_checks_of(checks, dtype, kHeadDim, 0);
     add_attention_checks_of(checks, dtype, kLatentHeadDim, kLatentDim);
   }

@@ -4,11 +4,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include "base/error.h"
 #include "engine/cpu/host_resources.h"
+#include "engine/tensor/cache_codes.h"
+#include "engine/tensor/float8.h"
 #include "engine/tensor/half.h"
 
 namespace tgi {
@@ -28,15 +32,21 @@ PanelLayout value_panel(const KvLayout& layout, PairOrder pair_order) {
 
 }  // namespace
 
+int64_t PanelKvCache::chunk_bytes(const KvLayout& layout, int64_t bytes) {
+  if (!is_cache_code(layout.dtype)) return bytes;
+  return bytes / 2 + (layout.dtype == DType::kInt8 ? kPanelRows * int64_t{sizeof(float)} : 0);
+}
+
 int64_t PanelKvCache::key_bytes(const KvLayout& layout, int32_t head_dim) {
-  return layout.block_size / kPanelRows * key_panel(layout, head_dim, PairOrder::kAdjacent).bytes();
+  return layout.block_size / kPanelRows *
+         chunk_bytes(layout, key_panel(layout, head_dim, PairOrder::kAdjacent).bytes());
 }
 
 int64_t PanelKvCache::value_bytes(const KvLayout& layout, int32_t head_dim) {
   if (layout.latent_dim > 0) return 0;
   const int64_t num_panels = round_up(head_dim, kPanelRows) / kPanelRows;
-  return layout.block_size / kPanelRows * num_panels *
-         value_panel(layout, PairOrder::kAdjacent).bytes();
+  return layout.block_size / kPanelRows *
+         chunk_bytes(layout, num_panels * value_panel(layout, PairOrder::kAdjacent).bytes());
 }
 
 int64_t PanelKvCache::layer_bytes(const KvLayout& layout, const KvHeads& heads) {
@@ -102,7 +112,7 @@ PanelKvCache::Layer PanelKvCache::describe_layer(const KvHeads& heads) const {
             .key_bytes = key_bytes(layout_, heads.head_dim),
             .value_bytes = value_bytes(layout_, heads.head_dim)};
   for (int64_t d = 0; d < heads.head_dim; ++d) {
-    out.key_offsets.push_back(out.key_panel.offset(0, d));
+    out.key_offsets.push_back(out.key_panel.offset(0, d) * 8 / out.key_panel.bits());
   }
   return out;
 }
@@ -114,12 +124,16 @@ void PanelKvCache::describe(KvPlace place, int32_t kv_head, AttentionBlock& out)
   out.k_block_stride_bytes = layer.key_step;
   out.v_block_stride_bytes = layer.value_step;
   out.block_size = layout_.block_size;
+  out.codes = layout_.dtype == DType::kInt8     ? CacheCodes::kInt8
+              : layout_.dtype == DType::kF8E4M3 ? CacheCodes::kF8E4M3
+                                                : CacheCodes::kNone;
 }
 
-// To the next position in a panel of keys, and to the next column in one of values.
+// To the next position in a panel of keys, and to the next column in one of values, in numbers.
 template <PanelType kType>
-constexpr int64_t kStep =
-    PanelLayout{.type = kType}.offset(1, 0) - PanelLayout{.type = kType}.offset(0, 0);
+constexpr int64_t kStep = (PanelLayout{.type = kType}.offset(1, 0) -
+                           PanelLayout{.type = kType}.offset(0, 0)) *
+                          8 / PanelLayout{.type = kType}.bits();
 
 template <PanelType kType, typename Element, typename Convert>
 void PanelKvCache::store_as(const Layer& layer,
@@ -129,25 +143,64 @@ void PanelKvCache::store_as(const Layer& layer,
                             const float* k,
                             const float* v,
                             Convert convert) {
-  const auto put = [&](std::byte* to, float value) {
-    const Element element = convert(value);
-    std::memcpy(to, &element, sizeof element);
+  const auto put = [](std::byte* to, int64_t at, Element element) {
+    std::memcpy(to + at * int64_t{sizeof(Element)}, &element, sizeof element);
   };
+  constexpr int64_t kBits = PanelLayout{.type = kType}.bits();
   const int64_t head_dim = layer.heads.head_dim;
+  const auto row_of = [head_dim](const float* row) {
+    return std::span(row, static_cast<size_t>(head_dim));
+  };
   const int64_t lane = offset % kPanelRows;
-  std::byte* const to_k = keys + lane * kStep<kType>;
+  const auto key = convert(row_of(k));
   for (int64_t d = 0; d < head_dim; ++d) {
-    put(to_k + layer.key_offsets[static_cast<size_t>(d)], k[d]);
+    put(keys, layer.key_offsets[static_cast<size_t>(d)] + lane * kStep<kType>, key(k[d]));
   }
   if (v == nullptr) return;
-  std::byte* to_v = values + value_panel_.offset(0, lane);
-  const int64_t panel_bytes = value_panel_.bytes();
+  const auto value = convert(row_of(v));
+  int64_t at = value_panel_.offset(0, lane) * 8 / kBits;
+  const int64_t panel_size = value_panel_.bytes() * 8 / kBits;
   int64_t d = 0;
-  for (; d + kPanelRows <= head_dim; d += kPanelRows, to_v += panel_bytes) {
-    for (int64_t i = 0; i < kPanelRows; ++i) put(to_v + i * kStep<kType>, v[d + i]);
+  for (; d + kPanelRows <= head_dim; d += kPanelRows, at += panel_size) {
+    for (int64_t i = 0; i < kPanelRows; ++i) put(values, at + i * kStep<kType>, value(v[d + i]));
   }
-  for (int64_t i = 0; d + i < head_dim; ++i) put(to_v + i * kStep<kType>, v[d + i]);
+  for (int64_t i = 0; d + i < head_dim; ++i) put(values, at + i * kStep<kType>, value(v[d + i]));
 }
+
+void PanelKvCache::store_int8(const Layer& layer,
+                              std::byte* keys,
+                              std::byte* values,
+                              int32_t offset,
+                              const float* k,
+                              const float* v) {
+  // Keys are converted first.
+  std::array<float, 2> scales{};
+  size_t row = 0;
+  store_as<PanelType::kBF16, int8_t>(
+      layer, keys, values, offset, k, v, [&](std::span<const float> numbers) {
+        const Int8Scale scale = int8_scale(numbers);
+        scales[row++] = scale.scale;
+        return [scale](float x) { return static_cast<int8_t>(scale.code(x)); };
+      });
+  const int64_t num_chunks = layout_.block_size / kPanelRows;
+  const auto put = [&](std::byte* chunk, int64_t bytes, float scale) {
+    const int64_t lane = offset % kPanelRows;
+    std::memcpy(chunk + bytes / num_chunks - (kPanelRows - lane) * int64_t{sizeof(float)}, &scale,
+                sizeof scale);
+  };
+  put(keys, layer.key_bytes, scales[0]);
+  if (v != nullptr) put(values, layer.value_bytes, scales[1]);
+}
+
+namespace {
+
+// The same function for every row.
+template <typename Convert>
+auto each(Convert convert) {
+  return [convert](std::span<const float> /*row*/) { return convert; };
+}
+
+}  // namespace
 
 void PanelKvCache::store(KvPlace place,
                          int32_t kv_head,
@@ -165,15 +218,18 @@ void PanelKvCache::store(KvPlace place,
   switch (layout_.dtype) {
     case DType::kF32:
       return store_as<PanelType::kF32, float>(layer, to_k, to_v, offset_in_block, k, v,
-                                              [](float x) { return x; });
+                                              each([](float x) { return x; }));
     case DType::kF16:
       return store_as<PanelType::kF16, uint16_t>(layer, to_k, to_v, offset_in_block, k, v,
-                                                 f32_to_f16);
+                                                 each(f32_to_f16));
     case DType::kBF16:
       return store_as<PanelType::kBF16, uint16_t>(layer, to_k, to_v, offset_in_block, k, v,
-                                                  f32_to_bf16);
+                                                  each(f32_to_bf16));
     case DType::kF8E4M3:
-      TGI_CHECK(false);  // refused when the cache was planned
+      return store_as<PanelType::kBF16, uint8_t>(layer, to_k, to_v, offset_in_block, k, v,
+                                                 each(f32_to_e4m3));
+    case DType::kInt8:
+      return store_int8(layer, to_k, to_v, offset_in_block, k, v);
   }
 }
 

@@ -5,6 +5,10 @@
 //   values  head_dim / 16 panels (rounded up): rows are 16 of head_dim, columns are the 16
 //   positions; none where the first columns of the keys are the values (KvLayout.latent_dim)
 //
+// Codes of 8 bits (engine/tensor/cache_codes.h) lie where the numbers of a panel of bf16 would, in
+// half of its room, and behind each panel of keys, and behind the values of 16 positions, int8 has
+// 16 scales, in f32.
+//
 // Where all layers are alike, those of one layer lie together, block after block. Else those of a
 // block do, layer after layer.
 #pragma once
@@ -52,9 +56,11 @@ class PanelKvCache {
     int64_t values = 0;
     int64_t key_step = 0;  // bytes from one block to the next
     int64_t value_step = 0;
-    std::vector<int64_t> key_offsets{};  // (head_dim) of position 0 in a panel
+    std::vector<int64_t> key_offsets{};  // (head_dim) of position 0 in a panel, in numbers
   };
 
+  // Of 16 positions whose numbers take `bytes` in panels.
+  static int64_t chunk_bytes(const KvLayout& layout, int64_t bytes);
   // Bytes of one KV head in one block.
   static int64_t key_bytes(const KvLayout& layout, int32_t head_dim);
   static int64_t value_bytes(const KvLayout& layout, int32_t head_dim);
@@ -68,6 +74,7 @@ class PanelKvCache {
   }
   std::byte* data() const { return static_cast<std::byte*>(data_.data()); }
 
+  // convert(row) gives the function that makes an element of each of its numbers.
   template <PanelType kType, typename Element, typename Convert>
   void store_as(const Layer& layer,
                 std::byte* keys,
@@ -76,6 +83,12 @@ class PanelKvCache {
                 const float* k,
                 const float* v,
                 Convert convert);
+  void store_int8(const Layer& layer,
+                  std::byte* keys,
+                  std::byte* values,
+                  int32_t offset,
+                  const float* k,
+                  const float* v);
 
   KvLayout layout_;
   PairOrder pair_order_;

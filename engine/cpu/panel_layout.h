@@ -90,8 +90,9 @@ TGI_INLINE int integer_offset(PanelType type) {
   }
 }
 
+// Codes of a KV cache are multiplied as bf16, which holds each of them exactly.
 [[gnu::always_inline]] constexpr PanelType panel_type(DType dtype) {
-  return static_cast<PanelType>(dtype);
+  return is_cache_code(dtype) ? PanelType::kBF16 : static_cast<PanelType>(dtype);
 }
 
 enum class HeadScales : uint8_t { kBF16, kF32, kF16, kExponents, kFactors };

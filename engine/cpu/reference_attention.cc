@@ -5,10 +5,12 @@
 #include <vector>
 
 #include "engine/cpu/cpu_device_internal.h"
+#include "engine/cpu/panel_layout.h"
 #include "engine/cpu/plain_matrix.h"
 #include "engine/cpu/reference_device.h"
 #include "engine/cpu/reference_values.h"
 #include "engine/cpu/rope_table.h"
+#include "engine/tensor/cache_codes.h"
 
 namespace tgi {
 namespace {
@@ -49,6 +51,11 @@ double query_scale(const PositionScale& scale, int32_t position) {
 
 }  // namespace
 
+void ReferenceDevice::keep(const float* row, int64_t count, float* cached) const {
+  const auto size = static_cast<size_t>(count);
+  round_cached_row(kv_.dtype, {row, size}, {cached, size});
+}
+
 void ReferenceDevice::qk_norm_rope_store_kv(const QkvArgs& args) {
   const int64_t dim = args.head_dim;
   for_tokens([&](size_t sequence, int32_t row, int64_t position) {
@@ -86,10 +93,8 @@ void ReferenceDevice::qk_norm_rope_store_kv(const QkvArgs& args) {
                 static_cast<double>(args.norm_eps), dim);
     }
     for (int32_t h = 0; h < args.num_kv_heads; ++h) {
-      for (int64_t d = 0; d < dim; ++d) {
-        cached(keys_, args.place, h, sequence, position)[d] = round_to(kv_.dtype, k[h * dim + d]);
-        cached(values_, args.place, h, sequence, position)[d] = round_to(kv_.dtype, v[h * dim + d]);
-      }
+      keep(k + h * dim, dim, cached(keys_, args.place, h, sequence, position));
+      keep(v + h * dim, dim, cached(values_, args.place, h, sequence, position));
     }
   });
 }
@@ -110,8 +115,7 @@ void ReferenceDevice::rotate_and_store_latent(const LatentArgs& args) {
     }
     float* const key = mutable_row_of(args.key, row);
     rotate_head(key + args.latent_dim, rope, cos_sin);
-    float* const to = cached(keys_, args.place, 0, sequence, position);
-    for (int64_t d = 0; d < kv_.head_dim; ++d) to[d] = round_to(kv_.dtype, key[d]);
+    keep(key, kv_.head_dim, cached(keys_, args.place, 0, sequence, position));
   });
 }
 
@@ -145,7 +149,7 @@ void ReferenceDevice::attend(
     double score = 0.0;
     for (int64_t d = 0; d < args.head_dim; ++d) {
       const float q = row_of(args.q, row)[head * args.head_dim + d];
-      const bool rounds = kv_.dtype == DType::kBF16;
+      const bool rounds = panel_type(kv_.dtype) == PanelType::kBF16;
       score += double{rounds ? round_to(DType::kBF16, q) : q} * static_cast<double>(k[d]);
     }
     score = cap(score * static_cast<double>(args.scale), static_cast<double>(args.softcap));

@@ -78,6 +78,8 @@ class ReferenceDevice final : public Device {
   void for_tokens(Use use) const;
 
   // One position's key or value, (head_dim).
+  // Into the cache, rounded as it is there.
+  void keep(const float* row, int64_t count, float* cached) const;
   float* cached(std::vector<float>& cache,
                 KvPlace place,
                 int32_t kv_head,

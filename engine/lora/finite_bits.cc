@@ -44,6 +44,7 @@ bool are_finite(std::span<const std::byte> bytes, DType dtype) {
     case DType::kBF16:
       return are_finite_bits<uint16_t>(bytes, 0x7F80U);
     case DType::kF8E4M3:
+    case DType::kInt8:
       break;
   }
   return false;

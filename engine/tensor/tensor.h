@@ -10,12 +10,19 @@
 
 namespace tgi {
 
-enum class DType : uint8_t { kF32, kF16, kBF16, kF8E4M3 };  // the last: of a KV cache only
+// The last two: of a KV cache only. There kInt8 is integers that are multiplied by a scale of their
+// row: see cache_codes.h.
+enum class DType : uint8_t { kF32, kF16, kBF16, kF8E4M3, kInt8 };
 
-inline constexpr DType kDTypes[] = {DType::kF32, DType::kF16, DType::kBF16, DType::kF8E4M3};
+inline constexpr DType kDTypes[] = {DType::kF32, DType::kF16, DType::kBF16, DType::kF8E4M3,
+                                    DType::kInt8};
+
+constexpr bool is_cache_code(DType dtype) {
+  return dtype == DType::kF8E4M3 || dtype == DType::kInt8;
+}
 
 constexpr size_t dtype_size(DType dtype) {
-  return dtype == DType::kF32 ? 4 : dtype == DType::kF8E4M3 ? 1 : 2;
+  return dtype == DType::kF32 ? 4 : is_cache_code(dtype) ? 1 : 2;
 }
 
 constexpr std::string_view dtype_name(DType dtype) {
@@ -28,6 +35,8 @@ constexpr std::string_view dtype_name(DType dtype) {
       return "bf16";
     case DType::kF8E4M3:
       return "f8e4m3";
+    case DType::kInt8:
+      return "int8";
   }
   return "unknown";
 }

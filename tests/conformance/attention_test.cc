@@ -70,6 +70,33 @@ std::vector<Setup> setups() {
       {.name = "plain"},
       {.name = "f16 cache", .dtype = DType::kF16},
       {.name = "bf16 cache", .dtype = DType::kBF16},
+      {.name = "int8 cache", .dtype = DType::kInt8},
+      {.name = "f8e4m3 cache", .dtype = DType::kF8E4M3},
+      {.name = "int8 cache, head_dim 24, window",
+       .num_heads = 3,
+       .num_kv_heads = 1,
+       .head_dim = 24,
+       .dtype = DType::kInt8,
+       .block_size = 48,
+       .window = 33},
+      {.name = "f8e4m3 cache, head_dim 100, sinks",
+       .num_heads = 6,
+       .head_dim = 100,
+       .dtype = DType::kF8E4M3,
+       .block_size = 32,
+       .sinks = true},
+      {.name = "int8 cache, head_dim 128, ALiBi and softcap",
+       .num_heads = 16,
+       .head_dim = 128,
+       .dtype = DType::kInt8,
+       .softcap = 5.0F,
+       .alibi = true},
+      {.name = "int8 cache, layers of unlike heads", .dtype = DType::kInt8, .unlike = true},
+      {.name = "rope with norms, int8 cache",
+       .dtype = DType::kInt8,
+       .norms = true,
+       .rope = make_rope(16)},
+      {.name = "encoder, int8 cache", .dtype = DType::kInt8, .causal = false, .bias_reach = 9},
       {.name = "one kv head, head_dim 8", .num_heads = 5, .num_kv_heads = 1, .head_dim = 8},
       {.name = "head_dim 24, bf16",
        .num_heads = 3,
@@ -242,7 +269,7 @@ std::vector<Setup> setups() {
                    .num_heads = num_kv_heads * random.integer(1, 7),
                    .num_kv_heads = num_kv_heads,
                    .head_dim = 2 * random.integer(1, 50),
-                   .dtype = static_cast<DType>(random.integer(0, 2)),
+                   .dtype = kDTypes[static_cast<size_t>(random.integer(0, 4))],
                    .block_size = 16 * random.integer(1, 3),
                    .window = random.integer(0, 1) * random.integer(1, 100),
                    .softcap = random.integer(0, 1) == 0 ? 0.0F : 5.0F,
@@ -518,7 +545,7 @@ double tolerance(const Setup& setup, DType activation) {
   if (changed && setup.dtype != DType::kF32) allowed += 4.0 * roundoff(setup.dtype);
   // The softmax's weights are rounded too, and rotated queries; values are below 2.
   if (changed) allowed += 8.0 * roundoff(activation);
-  if (setup.dtype == DType::kBF16) allowed += roundoff(setup.dtype);
+  if (setup.dtype == DType::kBF16 || is_cache_code(setup.dtype)) allowed += roundoff(DType::kBF16);
   return allowed + 8.0 * roundoff(activation);
 }
 

@@ -50,7 +50,9 @@ class Random {
 
 // Relative error of one rounding.
 inline double roundoff(DType dtype) {
-  return dtype == DType::kF32 ? 0x1p-24 : dtype == DType::kF16 ? 0x1p-11 : 0x1p-8;
+  constexpr double kRoundoff[] = {0x1p-24, 0x1p-11, 0x1p-8, 0x1p-4,
+                                  0x1p-8};  // int8: of the largest
+  return kRoundoff[static_cast<size_t>(dtype)];
 }
 
 // The bytes of `values` rounded to `dtype`.

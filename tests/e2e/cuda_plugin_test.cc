@@ -92,12 +92,10 @@ TEST_CASE("what the GPU can't do is refused in its terms, and the model that ser
   CHECK_THAT(
       load_error(daemon, [](ipc::LoadParams& params) { params.settings.set("num-shard", "2"); }),
       Catch::Contains("2") && Catch::Contains("1"));
-  CHECK_THAT(load_error(daemon,
-                        [](ipc::LoadParams& params) {
-                          params.settings.set("backend", "cpu");
-                          params.settings.set("kv-cache-dtype", "f8e4m3");
-                        }),
-             Catch::Contains("f8e4m3"));
+  CHECK_THAT(
+      load_error(daemon,
+                 [](ipc::LoadParams& params) { params.settings.set("kv-cache-dtype", "int8"); }),
+      Catch::Contains("a KV cache of int8") && Catch::Contains("f8e4m3"));
   CHECK_FALSE(generate(daemon, "What is tgi?", 4).empty());
   CHECK(load_error(daemon, [](ipc::LoadParams& params) {
           params.settings.set("kv-cache-dtype", "f8e4m3");
@@ -142,6 +140,31 @@ TEST_CASE("too little memory of the GPU says what was planned and what is free",
       load_error(daemon,
                  [](ipc::LoadParams& params) { params.settings.set("kv-cache-memory", "1GiB"); }),
       Catch::Contains("does not fit") && Catch::Contains("available"));
+}
+
+TEST_CASE("a KV cache of a type that the backend has not is refused on a first load too",
+          TGI_NOT_UNDER_TSAN) {
+  const Home home;
+  const Environment environment(emulated(home, 1));
+  const std::vector<std::string> flags = {"--backend", "cuda", "--kv-cache-dtype", "int8"};
+  {
+    const DaemonProcess daemon(home, flags);
+    const ipc::Status status = daemon.status();
+    CHECK(status.phase == "failed");
+    CHECK_THAT(status.phase_detail, Catch::Contains("a KV cache of int8"));
+    CHECK(home.run({"load", "demo"}).exit_status == 5);
+    CHECK(home.run({"load", "demo", "--backend", "cpu", "--kv-cache-dtype", "int8"}).exit_status ==
+          0);
+  }
+  const DaemonProcess daemon(home, {"--no-model"});
+  std::vector<std::string> load = {"load", "demo"};
+  load.insert(load.end(), flags.begin(), flags.end());
+  CHECK_THAT(home.run(load).err, Catch::Contains("a KV cache of int8"));
+  const Ran serve = home.run(
+      {"serve", "demo", "--backend", "cuda", "--kv-cache-dtype", "int8", "--http", "127.0.0.1:0"});
+  CHECK(serve.exit_status == 8);  // it has no model to serve; the reason is the load's
+  CHECK_THAT(serve.err, Catch::Contains("a KV cache of int8"));
+  CHECK(daemon.status().phase == "failed");
 }
 
 }  // namespace tgi

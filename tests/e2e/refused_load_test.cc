@@ -158,10 +158,6 @@ const std::vector<Breakage>& breakages() {
       {"end tokens",
        [](const Folder& f) { f.set("generation_config.json", "eos_token_id", "stop"); },
        "generation_config.json"},
-      {"a KV cache that the backend has not",
-       [](const Folder&) {},
-       "f8e4m3",
-       {"--backend", "cpu", "--kv-cache-dtype", "f8e4m3"}},
       {"ranks that don't come out even", [](const Folder&) {}, "3 ranks", {"--num-shard", "3"}},
       {"groups that don't come out even",
        [](const Folder&) {},
@@ -255,28 +251,6 @@ TEST_CASE("what lies in the place of a model's file is never waited for", TGI_NO
   CHECK(answer(home) == expected);
   daemon.signal(SIGTERM);
   CHECK(daemon.wait() == 0);
-}
-
-TEST_CASE("a KV cache of a type that the backend has not is refused on a first load too") {
-  const Home home;
-  const std::vector<std::string> flags = {"--backend", "cpu", "--kv-cache-dtype", "f8e4m3"};
-  {
-    const DaemonProcess daemon(home, flags);
-    const ipc::Status status = daemon.status();
-    CHECK(status.phase == "failed");
-    CHECK_THAT(status.phase_detail, Catch::Contains("f8e4m3"));
-    CHECK(home.run({"load", "demo"}).exit_status == 5);
-    CHECK(home.run({"load", "demo", "--kv-cache-dtype", "f16"}).exit_status == 0);
-  }
-  const DaemonProcess daemon(home, {"--no-model"});
-  std::vector<std::string> load = {"load", "demo"};
-  load.insert(load.end(), flags.begin(), flags.end());
-  CHECK_THAT(home.run(load).err, Catch::Contains("f8e4m3"));
-  const Ran serve =
-      home.run({"serve", "demo", "--kv-cache-dtype", "fp8_e4m3fn", "--http", "127.0.0.1:0"});
-  CHECK(serve.exit_status == 8);  // it has no model to serve; the reason is the load's
-  CHECK_THAT(serve.err, Catch::Contains("f8e4m3"));
-  CHECK(daemon.status().phase == "failed");
 }
 
 TEST_CASE("weights that are cut short while they are mapped cost the load, not the daemon",

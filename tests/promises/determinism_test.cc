@@ -1,6 +1,7 @@
 // Promises 1 and 2: a request's answer has the same bits alone, in any batch, with any chunking, on
 // a warm or cold cache, with any number of threads and on any instruction set; a seed gives the
 // same text under any load.
+#include <optional>
 #include <random>
 
 #include "engine/runtime/demo_model.h"
@@ -41,14 +42,17 @@ std::vector<Asked> mixed_requests(int32_t vocab_size, bool sampled) {
 void check_invariance(const FileSource& model_files,
                       DType dtype,
                       bool sampled,
-                      Quantization quantization = Quantization::kNone) {
+                      Quantization quantization = Quantization::kNone,
+                      std::optional<DType> kv_dtype = {}) {
   const FileSource* const files = &model_files;
   const ModelConfig config = load_model_config(model_files).config;
   const KvGroups groups = plan_kv_groups(config, FixtureOptions{}.num_blocks * 16).groups;
   const auto asked = mixed_requests(config.vocab_size, sampled);
   std::vector<Generated> expected;
   {
-    EngineFixture alone(*files, {.dtype = dtype, .quantization = quantization, .num_threads = 1});
+    EngineFixture alone(
+        *files,
+        {.dtype = dtype, .quantization = quantization, .kv_dtype = kv_dtype, .num_threads = 1});
     for (const Asked& one : asked) expected.push_back(alone.generate_one(one, false));
   }
   struct Way {
@@ -73,6 +77,7 @@ void check_invariance(const FileSource& model_files,
   for (Way& way : ways) {
     way.options.dtype = dtype;
     way.options.quantization = quantization;
+    way.options.kv_dtype = kv_dtype;
     EngineFixture fixture(*files, way.options);
     for (int round = 0; round < way.num_rounds; ++round) {
       const auto answers = fixture.generate(asked);
@@ -104,6 +109,11 @@ TEST_CASE("seeded answers of 32 mixed requests are bit-identical however they ar
 TEST_CASE("answers of a model quantised while loading are bit-identical however they are run") {
   check_invariance(*open_demo_model(), DType::kBF16, false, Quantization::kInt8);
   check_invariance(*open_demo_model(), DType::kBF16, true, Quantization::kInt4);
+}
+
+TEST_CASE("answers from a cache of codes are bit-identical however they are run") {
+  check_invariance(*open_demo_model(), DType::kBF16, false, Quantization::kNone, DType::kInt8);
+  check_invariance(*open_demo_model(), DType::kF32, true, Quantization::kNone, DType::kF8E4M3);
 }
 
 TEST_CASE("answers of windowed layers are bit-identical however they are run") {

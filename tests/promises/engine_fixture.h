@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,7 +30,8 @@ namespace tgi {
 struct FixtureOptions {
   DType dtype = DType::kF32;
   Quantization quantization = Quantization::kNone;
-  bool is_reference = false;  // in place of the cpu device
+  std::optional<DType> kv_dtype{};  // empty: as dtype
+  bool is_reference = false;        // in place of the cpu device
   std::string isa = "auto";
   int num_ranks = 1;
   int num_threads = 2;          // of each rank
@@ -74,7 +76,7 @@ inline std::unique_ptr<Worker> load_rank(const FileSource& files,
   allocate_state(*device, config, kv_plan,
                  {.num_ranks = options.num_ranks,
                   .num_blocks = options.num_blocks,
-                  .kv_dtype = options.dtype,
+                  .kv_dtype = options.kv_dtype.value_or(options.dtype),
                   .num_slots = options.max_running,
                   .max_blocks_per_slot = options.num_blocks,
                   .max_batch_tokens = options.max_batch_tokens,

@@ -40,6 +40,7 @@ struct Options {
   std::string quantize = "none";
   int32_t group_size = 0;
   std::string dtype = "bf16";
+  std::string kv_dtype = "bf16";
   std::string isa = "auto";
   int num_threads = 0;
 };
@@ -79,6 +80,10 @@ LoadWeightsOptions weights_options(const Options& options) {
   return out;
 }
 
+DType cache_type(const Options& options) {
+  return *std::ranges::find(kDTypes, options.kv_dtype, dtype_name);
+}
+
 std::unique_ptr<Worker> make_worker(const Options& options,
                                     const FileSource& files,
                                     const LoadedConfig& model,
@@ -92,7 +97,7 @@ std::unique_ptr<Worker> make_worker(const Options& options,
   allocate_state(*device, config, one_kv_group(config),
                  {.num_blocks = num_blocks,
                   .block_size = kBlockSize,
-                  .kv_dtype = how.dtype,
+                  .kv_dtype = cache_type(options),
                   .num_slots = 1,
                   .max_blocks_per_slot = num_blocks,
                   .max_batch_tokens = kRowsPerStep});
@@ -170,6 +175,8 @@ int main(int argc, char** argv) {
   app.add_option("--quantize", options.quantize)->check(CLI::IsMember({"none", "int8", "int4"}));
   app.add_option("--group-size", options.group_size, "0: the default of the kind");
   app.add_option("--dtype", options.dtype)->check(CLI::IsMember({"bf16", "f32"}));
+  app.add_option("--kv-cache-dtype", options.kv_dtype)
+      ->check(CLI::IsMember({"f32", "f16", "bf16", "f8e4m3", "int8"}));
   app.add_option("--cpu-isa", options.isa);
   app.add_option("--threads", options.num_threads);
   CLI11_PARSE(app, argc, argv);

@@ -8,6 +8,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "engine/cpu/kernels/decode_codes.h"
 #include "engine/cpu/kernels/kernel_table.h"
 #include "engine/cpu/kernels/tile.h"
 #include "engine/cpu/kernels/turn_block.h"
@@ -33,12 +34,15 @@ class AttentionRun {
         weights_(q_ + kMaxAttentionRows * q_bytes_),
         last_values_(weights_ + kMaxAttentionRows * kWeightBytes),
         sums_(reinterpret_cast<float*>(
-            last_values_ + width_ * (block.v == nullptr ? kAttentionTile : kChunk) * 4)),
+            last_values_ + width_ * (block.values_are_taken() ? kAttentionTile : kChunk) * 4)),
         scores_(sums_ + kMaxAttentionRows * width_),
         totals_(scores_ + kMaxAttentionRows * kAttentionTile),
         key_panel_bytes_(
             PanelLayout{.type = panel_type(kDType), .cols = block.head_dim, .pair_order = kOrder}
-                .bytes()) {}
+                .bytes()),
+        key_scales_(totals_ + kMaxAttentionRows * 16),
+        value_scales_(key_scales_ + kAttentionTile),
+        decoded_keys_(reinterpret_cast<std::byte*>(value_scales_ + kAttentionTile)) {}
 
   void run() {
     begin();
@@ -48,11 +52,12 @@ class AttentionRun {
       const int64_t begin = tile * kAttentionTile;
       // Positions that this call may look at; what lies behind was never written.
       const int64_t count = last + 1 - begin < kAttentionTile ? last + 1 - begin : kAttentionTile;
+      if (holds_codes()) decode_tile(begin, count, last);
       score(begin, count, last);
       for (int64_t r = 0; r < block_.num_rows; ++r) soften(r, begin, count);
       if (block_.v == nullptr) {
         take_values(begin, count);
-      } else if (count % kChunk != 0) {
+      } else if (!holds_codes() && count % kChunk != 0) {
         copy_last_values(begin + count);
       }
       weigh(begin, count, last);
@@ -78,22 +83,42 @@ class AttentionRun {
     const int64_t window = block_.sliding_window == 0 ? end : p + block_.sliding_window - 1;
     return window < end ? window : end;
   }
-  // The keys of the 16 positions from `position` on.
+  bool holds_codes() const {
+    if constexpr (kDType != DType::kBF16) return false;
+    return block_.codes != CacheCodes::kNone;
+  }
+  bool has_scales() const {
+    if constexpr (kDType != DType::kBF16) return false;
+    return block_.codes == CacheCodes::kInt8;
+  }
+  // Of a chunk whose numbers take `bytes` in panels.
+  int64_t stored_bytes(int64_t bytes) const {
+    return holds_codes() ? bytes / kElementBytes + (has_scales() ? kScaleBytes : 0) : bytes;
+  }
+  // The keys of the 16 positions from `position` on, as they are stored.
   const std::byte* key_chunk(int64_t position) const {
     const int64_t block = block_.block_table[position / block_.block_size];
     return block_.k + block * block_.k_block_stride_bytes +
-           position % block_.block_size / kChunk * key_panel_bytes_;
+           position % block_.block_size / kChunk * stored_bytes(key_panel_bytes_);
   }
+  // As panels: of the tile that is worked on.
+  const std::byte* key_panel(int64_t begin, int64_t chunk) const {
+    return holds_codes() ? decoded_keys_ + chunk * key_panel_bytes_
+                         : key_chunk(begin + chunk * kChunk);
+  }
+  const std::byte* value_chunk(int64_t position) const {
+    const int64_t block = block_.block_table[position / block_.block_size];
+    return block_.v + block * block_.v_block_stride_bytes +
+           position % block_.block_size / kChunk * stored_bytes(value_chunk_bytes());
+  }
+  int64_t value_chunk_bytes() const { return width_ / 16 * kValuePanelBytes; }
   template <int NP>
   void value_panels(int64_t position, int64_t panel, const std::byte* (&out)[NP]) const {
-    const int64_t block = block_.block_table[position / block_.block_size];
-    const int64_t chunk_bytes = width_ / 16 * kValuePanelBytes;
-    const std::byte* values = block_.v + block * block_.v_block_stride_bytes +
-                              position % block_.block_size / kChunk * chunk_bytes;
+    const std::byte* values = value_chunk(position);
     for (int j = 0; j < NP; ++j) out[j] = values + (panel + j) * kValuePanelBytes;
   }
 
-  // Of what take_values took of this tile.
+  // Of what lies in the workspace of this tile.
   template <int NP>
   void taken_panels(int64_t in_tile, int64_t panel, const std::byte* (&out)[NP]) const {
     const std::byte* values = last_values_ + in_tile / kChunk * (width_ / 16) * kValuePanelBytes;
@@ -106,23 +131,61 @@ class AttentionRun {
     const std::byte* first[1];
     value_panels(end / kChunk * kChunk, 0, first);
     __builtin_memcpy(last_values_, first[0], static_cast<size_t>(width_ / 16 * kValuePanelBytes));
+    clear_values(last_values_, end % kChunk);
+  }
+  void clear_values(std::byte* values, int64_t from) {
     for (int64_t panel = 0; panel < width_ / 16; ++panel) {
-      for (int64_t position = end % kChunk; position < kChunk; ++position) {
+      for (int64_t position = from; position < kChunk; ++position) {
         for (int64_t lane = 0; lane < 16; ++lane) {
-          __builtin_memset(
-              last_values_ + panel * kValuePanelBytes + kValueLayout.offset(lane, position), 0,
-              static_cast<size_t>(kValueLayout.bits() / 8));
+          __builtin_memset(values + panel * kValuePanelBytes + kValueLayout.offset(lane, position),
+                           0, static_cast<size_t>(kValueLayout.bits() / 8));
         }
       }
     }
   }
 
+  // Keys and values of the tile become bf16, scales lie side by side. Positions from `count` on
+  // have no values and a scale of 0.
+  void decode_tile(int64_t begin, int64_t count, int64_t last) {
+    for (int64_t c = 0; c * kChunk < count; ++c) {
+      const int64_t position = begin + c * kChunk;
+      const int64_t left = count - c * kChunk;
+      const int64_t later = position + kAttentionTile;
+      const std::byte* const keys = key_chunk(position);
+      decode(keys, later <= last ? key_chunk(later) : keys, key_panel_bytes_,
+             decoded_keys_ + c * key_panel_bytes_);
+      take_scales(keys, key_panel_bytes_, left, key_scales_ + c * kChunk);
+      if (block_.v == nullptr) {
+        take_scales(keys, key_panel_bytes_, left, value_scales_ + c * kChunk);
+        continue;
+      }
+      const std::byte* const values = value_chunk(position);
+      std::byte* const decoded = last_values_ + c * value_chunk_bytes();
+      decode(values, later <= last ? value_chunk(later) : values, value_chunk_bytes(), decoded);
+      if (left < kChunk) clear_values(decoded, left);
+      take_scales(values, value_chunk_bytes(), left, value_scales_ + c * kChunk);
+    }
+  }
+  void decode(const std::byte* codes, const std::byte* next, int64_t bytes, std::byte* out) const {
+    const int64_t count = bytes / kElementBytes;
+    if (has_scales()) {
+      decode_codes<V, CacheCodes::kInt8>(codes, next, count, out);
+    } else {
+      decode_codes<V, CacheCodes::kF8E4M3>(codes, next, count, out);
+    }
+  }
+  void take_scales(const std::byte* chunk, int64_t bytes, int64_t left, float* out) const {
+    if (!has_scales()) return;
+    const V scales = V::load(reinterpret_cast<const float*>(chunk + bytes / kElementBytes));
+    V::select(V::first_lanes(left), scales, V::zero()).store(out);
+  }
+
   // The values of the tile, which are columns of its keys: a panel of keys turned by 16 columns at
   // a time. Positions from `count` on are zeros.
   void take_values(int64_t begin, int64_t count) {
-    const int64_t chunk_bytes = width_ / 16 * kValuePanelBytes;
+    const int64_t chunk_bytes = value_chunk_bytes();
     for (int64_t c = 0; c * kChunk < count; ++c) {
-      const std::byte* const keys = key_chunk(begin + c * kChunk);
+      const std::byte* const keys = key_panel(begin, c);
       std::byte* const values = last_values_ + c * chunk_bytes;
       const int64_t left = count - c * kChunk;
       if (left < kChunk || width_ != block_.value_dim) {
@@ -211,11 +274,11 @@ class AttentionRun {
     const std::byte* next[kChunksPerTile] = {};
     const int64_t num_chunks = (count + kChunk - 1) / kChunk;
     for (int64_t c = 0; c < num_chunks; ++c) {
-      keys[c] = key_chunk(begin + c * kChunk);
+      keys[c] = key_panel(begin, c);
       const int64_t later = begin + kAttentionTile + c * kChunk;
-      next[c] = later <= last ? key_chunk(later) : keys[c];
+      next[c] = later <= last && !holds_codes() ? key_chunk(later) : keys[c];
     }
-    const bool has_next = begin + kAttentionTile <= last;
+    const bool has_next = begin + kAttentionTile <= last && !holds_codes();
     with_panels([&]<int NP>() {
       int64_t c = 0;
       for (; c + NP <= num_chunks; c += NP) score_chunks<NP>(keys, next, has_next, c);
@@ -262,7 +325,7 @@ class AttentionRun {
     V highest = hidden;
     for (int c = 0; c < kChunksPerTile; ++c) {
       // Chunks that were never scored hold old numbers; no lane of them is seen.
-      x[c] = V::load(row + c * kChunk) * V::set1(block_.scale);
+      x[c] = V::load(row + c * kChunk) * score_scale(c);
       if (block_.softcap != 0.0F) {
         x[c] = V::set1(block_.softcap) * vector_tanh(x[c] / V::set1(block_.softcap));
       }
@@ -281,7 +344,11 @@ class AttentionRun {
     V total = V::zero();
     for (int c = 0; c < kChunksPerTile; ++c) {
       const V weight = weight_of(x[c] - base);
-      weight.store(row + c * kChunk);
+      if (has_scales()) {
+        (weight * V::load(value_scales_ + c * kChunk)).store(row + c * kChunk);
+      } else {
+        weight.store(row + c * kChunk);
+      }
       total = total + weight;
     }
     for (int64_t i = 0; i < count; i += kChunk) {
@@ -292,6 +359,11 @@ class AttentionRun {
     V::fma(V::load(totals_ + r * 16), rescale, total).store(totals_ + r * 16);
     rescale.store_first(rescale_ + r, 1);
     max_[r] = new_max;
+  }
+
+  V score_scale(int64_t chunk) const {
+    const V scale = V::set1(block_.scale);
+    return has_scales() ? V::load(key_scales_ + chunk * kChunk) * scale : scale;
   }
 
   // Scores of 16 keys from position `first` on, with what ALiBi adds for their distance. Positions
@@ -335,7 +407,7 @@ class AttentionRun {
   template <int NP>
   void weigh_panels(int64_t begin, int64_t count, int64_t last, int64_t panel) {
     // The next tile is fetched only where it is whole: then each chunk here has one there.
-    const bool has_next = block_.v != nullptr && begin + 2 * kAttentionTile <= last + 1;
+    const bool has_next = !block_.values_are_taken() && begin + 2 * kAttentionTile <= last + 1;
     for_row_tiles<NP>(
         PrefetchOther<NP>{}, has_next, [&]<int MR>(const auto& prefetch, int64_t row) {
           V sums[MR][NP];
@@ -346,12 +418,12 @@ class AttentionRun {
           }
           for (int64_t i = 0; i < count; i += kChunk) {
             const std::byte* panels[NP];
-            if (block_.v == nullptr) {
+            if (block_.values_are_taken()) {
               taken_panels(i, panel, panels);
             } else {
               value_panels(begin + i, panel, panels);
             }
-            if (block_.v != nullptr && count - i < kChunk) {
+            if (!block_.values_are_taken() && count - i < kChunk) {
               for (int j = 0; j < NP; ++j) {
                 panels[j] = last_values_ + (panel + j) * kValuePanelBytes;
               }
@@ -390,6 +462,7 @@ class AttentionRun {
   static constexpr int64_t kValuePanelBytes = kValueLayout.bytes();
   static constexpr int64_t kWeightBytes = kAttentionTile * 4;
   static constexpr int64_t kElementBytes = kValueLayout.bits() / 8;
+  static constexpr int64_t kScaleBytes = kChunk * 4;  // of int8
   // Of the panels of keys, for places in them, which don't hang on the columns.
   static constexpr PanelLayout kKeyLayout{.type = panel_type(kDType), .pair_order = kOrder};
   // To the next position, and to the next of 16 columns in a panel of values.
@@ -401,12 +474,17 @@ class AttentionRun {
   const int64_t q_bytes_;     // of a prepared row
   std::byte* const q_;        // (num_rows, q_bytes)
   std::byte* const weights_;  // (num_rows, kWeightBytes)
-  // (width / 16 panels) of the last chunk, or for each of the tile where keys hold the values
+  // (width / 16 panels) of the last chunk, or for each of the tile where values are taken out of
+  // keys or codes
   std::byte* const last_values_;
   float* const sums_;    // (num_rows, width)
   float* const scores_;  // (num_rows, 64)
   float* const totals_;  // (num_rows, 16)
   const int64_t key_panel_bytes_;
+  // Of a tile of codes: (64) each, and its keys.
+  float* const key_scales_;
+  float* const value_scales_;
+  std::byte* const decoded_keys_;
   float max_[kMaxAttentionRows];
   float rescale_[kMaxAttentionRows];
 };

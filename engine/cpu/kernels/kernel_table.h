@@ -44,6 +44,11 @@ constexpr bool takes_plain_x(PanelType type) {
   return type == PanelType::kF32 || type == PanelType::kF16;
 }
 
+// What a KV cache of bf16 panels holds in their place: a byte for each number, in the same order,
+// and behind each panel of keys, and those of the values of 16 positions, the 16 scales (f32) of
+// int8.
+enum class CacheCodes : uint8_t { kNone, kF8E4M3, kInt8 };
+
 // A run of query rows that share one KV head of one sequence. Row r is query (first_row + r) /
 // group_size, head (first_row + r) % group_size of the KV head's group.
 struct AttentionBlock {
@@ -63,6 +68,7 @@ struct AttentionBlock {
   // Per 16 positions: panels, rows 16 of head_dim, cols positions. Null: a key's first value_dim
   // columns are its value.
   const std::byte* v = nullptr;
+  CacheCodes codes = CacheCodes::kNone;
   int64_t k_block_stride_bytes = 0;
   int64_t v_block_stride_bytes = 0;
   const int32_t* block_table = nullptr;
@@ -80,17 +86,25 @@ struct AttentionBlock {
   int32_t bias_reach = 0;
   const float* sinks = nullptr;  // (optional) (group_size)
   std::byte* scratch = nullptr;  // attention_scratch_bytes(head_dim, …), 64-byte aligned
+
+  // Values of a whole tile are in the workspace.
+  [[gnu::always_inline]] bool values_are_taken() const {
+    return v == nullptr || codes != CacheCodes::kNone;
+  }
 };
 
 inline constexpr int64_t kMaxAttentionRows = 24;
 inline constexpr int64_t kAttentionTile = 64;  // positions; tiles begin at multiples of it
 
-constexpr int64_t attention_scratch_bytes(int64_t head_dim, bool values_are_keys) {
+constexpr int64_t attention_scratch_bytes(int64_t head_dim, bool values_are_taken) {
   // prepared q, accumulators, scores, prepared weights, lane sums of the softmax per row; values of
-  // a chunk that is not full, or of a tile that are taken out of its keys
+  // a chunk that is not full, or of a tile that are taken out of its keys or out of codes; keys
+  // that were codes, and the scales of a tile
   const int64_t width = round_up(head_dim, kPairBlock);
-  const int64_t positions = values_are_keys ? kAttentionTile : 16;
-  return kMaxAttentionRows * (2 * width + 2 * kAttentionTile + 16) * 4 + width * positions * 4;
+  const int64_t positions = values_are_taken ? kAttentionTile : 16;
+  const int64_t decoded = values_are_taken ? (width * 2 + 2 * 4) * kAttentionTile : 0;
+  return kMaxAttentionRows * (2 * width + 2 * kAttentionTile + 16) * 4 + width * positions * 4 +
+         decoded;
 }
 
 struct NormRow {
@@ -225,7 +239,7 @@ struct KernelTable {
   // For many rows, where another unit of the processor is faster: the same bits. Null where not.
   std::array<MatmulKernel, kNumPanelTypes> matmul_many;
   std::array<void (*)(const PackPanel&), kNumRoundedTypes> pack;
-  std::array<void (*)(const AttentionBlock&), 3> attention;  // by DType of the KV cache
+  std::array<void (*)(const AttentionBlock&), 3> attention;  // by panel_type of the KV cache
 
   void (*rms_norm)(const NormRow&);
   void (*layer_norm)(const NormRow&);

@@ -109,7 +109,7 @@ const StoredTensor* find_array(std::span<const StoredTensor* const> arrays,
 }
 
 float ArrayReader::number(int64_t index) const {
-  if (!tensor_->dtype || *tensor_->dtype == DType::kF8E4M3) {
+  if (!tensor_->dtype || is_cache_code(*tensor_->dtype)) {
     throw Error(Code::kInternal, fmt::format("{}: not numbers", tensor_->name));
   }
   const float value = read_element(data_, *tensor_->dtype, index);

@@ -1,0 +1,67 @@
+// How a KV cache holds numbers in one byte each. f8e4m3: rounded to the nearest, without a scale
+// (float8.h). int8: the key or value of one position and KV head are integers from -127 to 127
+// times one scale, which depends on nothing else, so that it does not on how a text was cut into
+// steps. What is no number stays none: the scale of a row that has one is none.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <span>
+
+#include "engine/tensor/float8.h"
+#include "engine/tensor/half.h"
+#include "engine/tensor/tensor.h"
+
+namespace tgi {
+
+inline constexpr float kLargestInt8Code = 127.0F;
+
+struct Int8Scale {
+  float scale = 0.0F;
+  float inverse = 0.0F;
+
+  float code(float value) const {
+    const float code = std::nearbyint(value * inverse);
+    return std::isnan(code) ? 0.0F : std::clamp(code, -kLargestInt8Code, kLargestInt8Code);
+  }
+};
+
+inline Int8Scale int8_scale(std::span<const float> row) {
+  float largest = 0.0F;
+  float sum = 0.0F;
+  for (const float value : row) {
+    largest = std::max(largest, std::fabs(value));
+    sum += value * 0.0F;
+  }
+  const float scale = largest / kLargestInt8Code + sum;
+  // Rows of next to nothing are nothing: their inverse would be infinite.
+  if (scale < 0x1p-120F) return {};
+  return {.scale = scale, .inverse = std::isfinite(scale) ? kLargestInt8Code / largest : 0.0F};
+}
+
+// What a cache of `dtype` gives back of a row. REQUIRES: as many numbers in both.
+inline void round_cached_row(DType dtype, std::span<const float> row, std::span<float> out) {
+  const Int8Scale int8 = dtype == DType::kInt8 ? int8_scale(row) : Int8Scale();
+  for (size_t i = 0; i < row.size(); ++i) {
+    switch (dtype) {
+      case DType::kF32:
+        out[i] = row[i];
+        break;
+      case DType::kF16:
+        out[i] = f16_to_f32(f32_to_f16(row[i]));
+        break;
+      case DType::kBF16:
+        out[i] = bf16_to_f32(f32_to_bf16(row[i]));
+        break;
+      case DType::kF8E4M3:
+        out[i] = e4m3_to_f32(f32_to_e4m3(row[i]));
+        break;
+      case DType::kInt8:
+        out[i] = int8.code(row[i]) * int8.scale;
+        break;
+    }
+  }
+}
+
+}  // namespace tgi
