@@ -292,7 +292,7 @@ TEST_CASE("settings of a load are checked before they are made narrower") {
   CHECK_THAT(load_error(R"("backend":"tpu")"),
              Catch::Contains("backend: expected one of auto, cpu, cuda, reference, got tpu"));
   CHECK_THAT(load_error(R"("kv_cache_memory":0)"), Catch::StartsWith("kv_cache_memory"));
-  CHECK_THAT(load_error(R"("kv_cache_dtype":"int8")"), Catch::StartsWith("kv_cache_dtype"));
+  CHECK_THAT(load_error(R"("kv_cache_dtype":"int4")"), Catch::StartsWith("kv_cache_dtype"));
   CHECK_THAT(
       load_error(R"("quantize":"nf4")"),
       Catch::Contains("quantize: expected one of none, int8, int4, compressed-tensors, "
