@@ -274,11 +274,11 @@ def test_adapters_that_torch_saved(start, home, adapters, tmp_path):
     assert api.post("/v1/load_lora_adapter", {"lora_name": "evil", "lora_path": str(tmp_path / "bin")}).status_code == 404
 
 
-def test_lorax_names_of_metrics(start, adapters):
+def test_lorax_names_of_metrics(start, adapters, tmp_path):
     api = start()
     assert "lorax_" not in api.get("/metrics").text
     text_of(api, adapter_id=str(adapters[0]), adapter_source="local")
-    assert api.post("/generate", {"inputs": "a", "parameters": {"adapter_id": "/tmp", "adapter_source": "local"}}).status_code == 424
+    assert api.post("/generate", {"inputs": "a", "parameters": {"adapter_id": str(tmp_path), "adapter_source": "local"}}).status_code == 424
     assert api.post("/generate", {"inputs": "a", "parameters": {"adapter_id": "../x", "adapter_source": "hub"}}).status_code == 424
     page = api.get("/metrics").text
     for line in ("lorax_request_count 3", "lorax_request_success 1", 'lorax_request_failure{err="load_adapter"} 1',
@@ -422,7 +422,7 @@ def test_an_adapter_and_its_base_become_a_checkpoint(own_home, tmp_path):
     assert "base_model_name_or_path: missing" in tgi("download-weights", nameless, "--merge-lora", "--quiet", code=3)
 
 
-def test_what_the_terminal_does_with_adapters(home, daemon, adapters):
+def test_what_the_terminal_does_with_adapters(home, daemon, adapters, tmp_path):
     def tgi(*arguments, code=0):
         done = subprocess.run([TGI, *map(str, arguments)], env=home.environment(), capture_output=True, text=True, timeout=60, check=False)
         assert done.returncode == code, done.stderr
@@ -441,7 +441,7 @@ def test_what_the_terminal_does_with_adapters(home, daemon, adapters):
     tgi("adapters", "--unpin", "mine")
     tgi("adapters", "--unload", "mine")
     assert "no adapter of that name" in tgi("adapters", "--unload", "mine", code=12)
-    assert "adapter_config.json" in tgi("generate", "x", "--adapter", "/tmp", code=12)
+    assert "adapter_config.json" in tgi("generate", "x", "--adapter", tmp_path, code=12)
     assert tgi("generate", "Once upon a time", "--max-new-tokens", 12) == base
 
 
