@@ -4,9 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
-#include <span>
 #include <utility>
 
 #include "base/error.h"
@@ -135,36 +133,34 @@ constexpr int64_t kStep = (PanelLayout{.type = kType}.offset(1, 0) -
                            PanelLayout{.type = kType}.offset(0, 0)) *
                           8 / PanelLayout{.type = kType}.bits();
 
-template <PanelType kType, typename Element, typename Convert>
+template <PanelType kType, typename Element, typename ConvertKey, typename ConvertValue>
 void PanelKvCache::store_as(const Layer& layer,
                             std::byte* keys,
                             std::byte* values,
                             int32_t offset,
                             const float* k,
                             const float* v,
-                            Convert convert) {
+                            ConvertKey convert_key,
+                            ConvertValue convert_value) {
   const auto put = [](std::byte* to, int64_t at, Element element) {
     std::memcpy(to + at * int64_t{sizeof(Element)}, &element, sizeof element);
   };
   constexpr int64_t kBits = PanelLayout{.type = kType}.bits();
   const int64_t head_dim = layer.heads.head_dim;
-  const auto row_of = [head_dim](const float* row) {
-    return std::span(row, static_cast<size_t>(head_dim));
-  };
   const int64_t lane = offset % kPanelRows;
-  const auto key = convert(row_of(k));
   for (int64_t d = 0; d < head_dim; ++d) {
-    put(keys, layer.key_offsets[static_cast<size_t>(d)] + lane * kStep<kType>, key(k[d]));
+    put(keys, layer.key_offsets[static_cast<size_t>(d)] + lane * kStep<kType>, convert_key(k[d]));
   }
   if (v == nullptr) return;
-  const auto value = convert(row_of(v));
   int64_t at = value_panel_.offset(0, lane) * 8 / kBits;
   const int64_t panel_size = value_panel_.bytes() * 8 / kBits;
   int64_t d = 0;
   for (; d + kPanelRows <= head_dim; d += kPanelRows, at += panel_size) {
-    for (int64_t i = 0; i < kPanelRows; ++i) put(values, at + i * kStep<kType>, value(v[d + i]));
+    for (int64_t i = 0; i < kPanelRows; ++i)
+      put(values, at + i * kStep<kType>, convert_value(v[d + i]));
   }
-  for (int64_t i = 0; d + i < head_dim; ++i) put(values, at + i * kStep<kType>, value(v[d + i]));
+  for (int64_t i = 0; d + i < head_dim; ++i)
+    put(values, at + i * kStep<kType>, convert_value(v[d + i]));
 }
 
 void PanelKvCache::store_int8(const Layer& layer,
@@ -173,34 +169,26 @@ void PanelKvCache::store_int8(const Layer& layer,
                               int32_t offset,
                               const float* k,
                               const float* v) {
-  // Keys are converted first.
-  std::array<float, 2> scales{};
-  size_t row = 0;
-  store_as<PanelType::kBF16, int8_t>(
-      layer, keys, values, offset, k, v, [&](std::span<const float> numbers) {
-        const Int8Scale scale = int8_scale(numbers);
-        scales[row++] = scale.scale;
-        return [scale](float x) { return static_cast<int8_t>(scale.code(x)); };
-      });
+  const auto scale_of = [&](const float* row) {
+    return row == nullptr ? Int8Scale()
+                          : int8_scale({row, static_cast<size_t>(layer.heads.head_dim)});
+  };
+  const auto coded_by = [](const Int8Scale& scale) {
+    return [scale](float x) { return static_cast<int8_t>(scale.code(x)); };
+  };
+  const Int8Scale key_scale = scale_of(k);
+  const Int8Scale value_scale = scale_of(v);
+  store_as<PanelType::kBF16, int8_t>(layer, keys, values, offset, k, v, coded_by(key_scale),
+                                     coded_by(value_scale));
   const int64_t num_chunks = layout_.block_size / kPanelRows;
   const auto put = [&](std::byte* chunk, int64_t bytes, float scale) {
     const int64_t lane = offset % kPanelRows;
     std::memcpy(chunk + bytes / num_chunks - (kPanelRows - lane) * int64_t{sizeof(float)}, &scale,
                 sizeof scale);
   };
-  put(keys, layer.key_bytes, scales[0]);
-  if (v != nullptr) put(values, layer.value_bytes, scales[1]);
+  put(keys, layer.key_bytes, key_scale.scale);
+  if (v != nullptr) put(values, layer.value_bytes, value_scale.scale);
 }
-
-namespace {
-
-// The same function for every row.
-template <typename Convert>
-auto each(Convert convert) {
-  return [convert](std::span<const float> /*row*/) { return convert; };
-}
-
-}  // namespace
 
 void PanelKvCache::store(KvPlace place,
                          int32_t kv_head,
@@ -215,19 +203,18 @@ void PanelKvCache::store(KvPlace place,
                           chunk * (layer.key_bytes / num_chunks);
   std::byte* const to_v = data() + layer.values + block * layer.value_step +
                           kv_head * layer.value_bytes + chunk * (layer.value_bytes / num_chunks);
+  const auto store_with = [&]<PanelType kType, typename Element>(auto convert) {
+    store_as<kType, Element>(layer, to_k, to_v, offset_in_block, k, v, convert, convert);
+  };
   switch (layout_.dtype) {
     case DType::kF32:
-      return store_as<PanelType::kF32, float>(layer, to_k, to_v, offset_in_block, k, v,
-                                              each([](float x) { return x; }));
+      return store_with.operator()<PanelType::kF32, float>([](float x) { return x; });
     case DType::kF16:
-      return store_as<PanelType::kF16, uint16_t>(layer, to_k, to_v, offset_in_block, k, v,
-                                                 each(f32_to_f16));
+      return store_with.operator()<PanelType::kF16, uint16_t>(f32_to_f16);
     case DType::kBF16:
-      return store_as<PanelType::kBF16, uint16_t>(layer, to_k, to_v, offset_in_block, k, v,
-                                                  each(f32_to_bf16));
+      return store_with.operator()<PanelType::kBF16, uint16_t>(f32_to_bf16);
     case DType::kF8E4M3:
-      return store_as<PanelType::kBF16, uint8_t>(layer, to_k, to_v, offset_in_block, k, v,
-                                                 each(f32_to_e4m3));
+      return store_with.operator()<PanelType::kBF16, uint8_t>(f32_to_e4m3);
     case DType::kInt8:
       return store_int8(layer, to_k, to_v, offset_in_block, k, v);
   }

@@ -74,15 +74,16 @@ class PanelKvCache {
   }
   std::byte* data() const { return static_cast<std::byte*>(data_.data()); }
 
-  // convert(row) gives the function that makes an element of each of its numbers.
-  template <PanelType kType, typename Element, typename Convert>
+  // What makes an Element of each number of the key, and of the value.
+  template <PanelType kType, typename Element, typename ConvertKey, typename ConvertValue>
   void store_as(const Layer& layer,
                 std::byte* keys,
                 std::byte* values,
                 int32_t offset,
                 const float* k,
                 const float* v,
-                Convert convert);
+                ConvertKey convert_key,
+                ConvertValue convert_value);
   void store_int8(const Layer& layer,
                   std::byte* keys,
                   std::byte* values,

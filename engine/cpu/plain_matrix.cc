@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "engine/cpu/grouped_panels.h"
 #include "engine/cpu/panel_matrix.h"
+#include "engine/tensor/float8.h"
 #include "engine/tensor/half.h"
 #include "engine/tensor/weight_element.h"
 
@@ -14,6 +15,7 @@ namespace tgi {
 float round_to(DType dtype, float value) {
   if (dtype == DType::kBF16) return bf16_to_f32(f32_to_bf16(value));
   if (dtype == DType::kF16) return f16_to_f32(f32_to_f16(value));
+  if (dtype == DType::kF8E4M3) return e4m3_to_f32(f32_to_e4m3(value));
   return value;
 }
 

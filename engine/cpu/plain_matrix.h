@@ -10,7 +10,7 @@
 
 namespace tgi {
 
-// `value` as a number of `dtype`, in f32.
+// `value` as a number of `dtype`, in f32. REQUIRES: one that has no scale, so not kInt8.
 float round_to(DType dtype, float value);
 
 class PlainMatrix final : public Matrix {

@@ -52,8 +52,11 @@ double query_scale(const PositionScale& scale, int32_t position) {
 }  // namespace
 
 void ReferenceDevice::keep(const float* row, int64_t count, float* cached) const {
-  const auto size = static_cast<size_t>(count);
-  round_cached_row(kv_.dtype, {row, size}, {cached, size});
+  const bool is_int8 = kv_.dtype == DType::kInt8;
+  const Int8Scale int8 = is_int8 ? int8_scale({row, static_cast<size_t>(count)}) : Int8Scale();
+  for (int64_t d = 0; d < count; ++d) {
+    cached[d] = is_int8 ? int8.code(row[d]) * int8.scale : round_to(kv_.dtype, row[d]);
+  }
 }
 
 void ReferenceDevice::qk_norm_rope_store_kv(const QkvArgs& args) {

@@ -7,13 +7,10 @@
 #include <utility>
 
 #include "base/error.h"
+#include "engine/model/tensor_table.h"
 
 namespace tgi {
 namespace {
-
-bool belongs_to_layers(const TensorSpec& spec) {
-  return spec.name.find("{layer}") != std::string_view::npos;
-}
 
 bool begins_with(std::string_view name, std::string_view prefix) {
   constexpr std::string_view kOuter = "model.";
@@ -94,7 +91,7 @@ NextTokenLayer::NextTokenLayer(const LoadedConfig& model) : stored_(model), conf
   add(Role::kHiddenNorm, names.hidden_norm, Dim::kOne, Dim::kHidden);
   add(Role::kEmbeddingIn, names.projection, Dim::kHidden, Dim::kEmbedding);
   add(Role::kFinalNorm, names.final_norm, Dim::kOne, Dim::kHidden);
-  std::ranges::copy_if(model.tensors(), std::back_inserter(specs_), belongs_to_layers);
+  std::ranges::copy_if(model.tensors(), std::back_inserter(specs_), is_per_layer);
 
   architecture_ = *model.architecture;
   architecture_.tensors = specs_;

@@ -18,10 +18,6 @@ bool has_mark(std::string_view name, std::string_view mark) {
   return name.find(mark) != std::string_view::npos;
 }
 
-bool is_per_layer(const TensorSpec& spec) {
-  return has_mark(spec.name, kLayerMark) || has_mark(spec.name, kLayerBeforeMark);
-}
-
 void fill_in(std::string& name, std::string_view mark, int32_t number) {
   const size_t at = name.find(mark);
   if (at != std::string::npos) name.replace(at, mark.size(), std::to_string(number));
@@ -248,6 +244,10 @@ std::vector<std::string> TensorEntry::stored_names() const {
     fill_in(names[static_cast<size_t>(part)], kHeadMark, part);
   }
   return names;
+}
+
+bool is_per_layer(const TensorSpec& spec) {
+  return has_mark(spec.name, kLayerMark) || has_mark(spec.name, kLayerBeforeMark);
 }
 
 TensorTable::TensorTable(const LoadedConfig& model) {

@@ -41,6 +41,9 @@ struct TensorEntry {
   }
 };
 
+// Whether each layer has one.
+bool is_per_layer(const TensorSpec& spec);
+
 // In the order of the family's table, layer by layer. Immutable; entries stay where they are.
 class TensorTable {
  public:

@@ -6,12 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <span>
-
-#include "engine/tensor/float8.h"
-#include "engine/tensor/half.h"
-#include "engine/tensor/tensor.h"
 
 namespace tgi {
 
@@ -38,30 +33,6 @@ inline Int8Scale int8_scale(std::span<const float> row) {
   // Rows of next to nothing are nothing: their inverse would be infinite.
   if (scale < 0x1p-120F) return {};
   return {.scale = scale, .inverse = std::isfinite(scale) ? kLargestInt8Code / largest : 0.0F};
-}
-
-// What a cache of `dtype` gives back of a row. REQUIRES: as many numbers in both.
-inline void round_cached_row(DType dtype, std::span<const float> row, std::span<float> out) {
-  const Int8Scale int8 = dtype == DType::kInt8 ? int8_scale(row) : Int8Scale();
-  for (size_t i = 0; i < row.size(); ++i) {
-    switch (dtype) {
-      case DType::kF32:
-        out[i] = row[i];
-        break;
-      case DType::kF16:
-        out[i] = f16_to_f32(f32_to_f16(row[i]));
-        break;
-      case DType::kBF16:
-        out[i] = bf16_to_f32(f32_to_bf16(row[i]));
-        break;
-      case DType::kF8E4M3:
-        out[i] = e4m3_to_f32(f32_to_e4m3(row[i]));
-        break;
-      case DType::kInt8:
-        out[i] = int8.code(row[i]) * int8.scale;
-        break;
-    }
-  }
 }
 
 }  // namespace tgi

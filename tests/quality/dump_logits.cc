@@ -80,6 +80,12 @@ LoadWeightsOptions weights_options(const Options& options) {
   return out;
 }
 
+std::vector<std::string> names_of_types() {
+  std::vector<std::string> out;
+  for (const DType dtype : kDTypes) out.emplace_back(dtype_name(dtype));
+  return out;
+}
+
 DType cache_type(const Options& options) {
   return *std::ranges::find(kDTypes, options.kv_dtype, dtype_name);
 }
@@ -175,8 +181,7 @@ int main(int argc, char** argv) {
   app.add_option("--quantize", options.quantize)->check(CLI::IsMember({"none", "int8", "int4"}));
   app.add_option("--group-size", options.group_size, "0: the default of the kind");
   app.add_option("--dtype", options.dtype)->check(CLI::IsMember({"bf16", "f32"}));
-  app.add_option("--kv-cache-dtype", options.kv_dtype)
-      ->check(CLI::IsMember({"f32", "f16", "bf16", "f8e4m3", "int8"}));
+  app.add_option("--kv-cache-dtype", options.kv_dtype)->check(CLI::IsMember(tgi::names_of_types()));
   app.add_option("--cpu-isa", options.isa);
   app.add_option("--threads", options.num_threads);
   CLI11_PARSE(app, argc, argv);

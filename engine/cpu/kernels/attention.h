@@ -41,8 +41,8 @@ class AttentionRun {
             PanelLayout{.type = panel_type(kDType), .cols = block.head_dim, .pair_order = kOrder}
                 .bytes()),
         key_scales_(totals_ + kMaxAttentionRows * 16),
-        value_scales_(key_scales_ + kAttentionTile),
-        decoded_keys_(reinterpret_cast<std::byte*>(value_scales_ + kAttentionTile)) {}
+        value_scales_(block.v == nullptr ? key_scales_ : key_scales_ + kAttentionTile),
+        decoded_keys_(reinterpret_cast<std::byte*>(key_scales_ + 2 * kAttentionTile)) {}
 
   void run() {
     begin();
@@ -155,10 +155,7 @@ class AttentionRun {
       decode(keys, later <= last ? key_chunk(later) : keys, key_panel_bytes_,
              decoded_keys_ + c * key_panel_bytes_);
       take_scales(keys, key_panel_bytes_, left, key_scales_ + c * kChunk);
-      if (block_.v == nullptr) {
-        take_scales(keys, key_panel_bytes_, left, value_scales_ + c * kChunk);
-        continue;
-      }
+      if (block_.v == nullptr) continue;
       const std::byte* const values = value_chunk(position);
       std::byte* const decoded = last_values_ + c * value_chunk_bytes();
       decode(values, later <= last ? value_chunk(later) : values, value_chunk_bytes(), decoded);
