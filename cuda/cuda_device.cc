@@ -138,7 +138,8 @@ CudaDevice::CudaDevice(int index, const DeviceOptions& options)
            .max_batch_tokens = 2048,
            .max_logit_bias = kMaxLogitBias,
            .max_top_tokens = kMaxTopTokens,
-           .takes_adapters = true};
+           .takes_adapters = true,
+           .reports_rows = true};
   plan_options_.num_blocks = decode_grid_blocks(
       properties.multiProcessorCount, static_cast<int64_t>(properties.sharedMemPerMultiprocessor));
   plan_options_.deterministic = options.deterministic;
@@ -330,6 +331,8 @@ void CudaDevice::allocate_state(const KvLayout& kv, const SlotLayout& slots) {
   sample_workspace_ = part(StatePart::kSampleWorkspace);
   masks_ = static_cast<uint32_t*>(part(StatePart::kMasks));
   sampled_ = static_cast<SampledRow*>(part(StatePart::kSampled));
+  reported_ = static_cast<float*>(part(StatePart::kReported));
+  pooled_ = static_cast<float*>(part(StatePart::kPooled));
   slot_adapters_.clear();
   has_seen_adapters_ = false;
   if (slots.max_adapters > 0) {
@@ -355,6 +358,12 @@ void CudaDevice::allocate_state(const KvLayout& kv, const SlotLayout& slots) {
                         "what a step gives back");
     each.masks = allocate_pinned(static_cast<size_t>(sizes[static_cast<size_t>(StatePart::kMasks)]),
                                  "which tokens a step may draw");
+    each.reported =
+        allocate_pinned(static_cast<size_t>(sizes[static_cast<size_t>(StatePart::kReported)]),
+                        "what a step reports of its rows");
+    each.pooled =
+        allocate_pinned(static_cast<size_t>(sizes[static_cast<size_t>(StatePart::kPooled)]),
+                        "hidden states that a step gives back");
     each.lists = PinnedStaging(kListBytes);
     each.ticket = 0;
   }

@@ -107,6 +107,8 @@ class CudaDevice final : public Device {
   void delta_rule(const DeltaRuleArgs& args) override;
   void gated_norm(const GatedNormArgs& args) override;
   void sample(const SampleArgs& args) override;
+  void pool(const PoolArgs& args) override;
+  void report_rows(const ReportArgs& args) override;
 
  private:
   struct Rope {
@@ -119,6 +121,8 @@ class CudaDevice final : public Device {
     Buffer staging;
     StepArrays arrays;
     Buffer results;  // SampledRow of each logit row
+    Buffer reported;
+    Buffer pooled;  // rows that `pool` was given
     Buffer masks;
     PinnedStaging lists;
     Event done;
@@ -129,6 +133,8 @@ class CudaDevice final : public Device {
     bool is_sampled = false;
     int32_t num_sampled = 0;
     int32_t num_scores = 0;
+    int32_t num_reported = 0;  // token rows; 0: nothing is reported
+    std::vector<PooledRows> pooled_rows{};
   };
 
   // A matrix, whose shape is to be measured.
@@ -147,6 +153,8 @@ class CudaDevice final : public Device {
   void start_nobody();
   void start_slot_lists(InFlight& flight, const SlotStart& start);
   void capture_step(InFlight& flight, StepKind kind, Forward& forward);
+  void fetch_rows(const Buffer& to, const float* from, int64_t num_rows, int64_t cols);
+  void take_rows(const InFlight& flight);
   void wait_for(const Event& done);
   void synchronize();
   void launch_forward(const StepShape& shape, Forward& forward);
@@ -210,6 +218,8 @@ class CudaDevice final : public Device {
   void* sample_workspace_ = nullptr;
   uint32_t* masks_ = nullptr;
   SampledRow* sampled_ = nullptr;
+  float* reported_ = nullptr;                 // (max_batch_tokens, reported_cols)
+  float* pooled_ = nullptr;                   // (max_batch_tokens, pooled_cols)
   LowRankAdapter* adapter_places_ = nullptr;  // (max_adapters + 1); null: there are none
   float* shrunk_rows_ = nullptr;
   std::vector<int32_t> slot_adapters_;  // (num_slots) as the GPU has them; empty: there are none
@@ -226,6 +236,7 @@ class CudaDevice final : public Device {
   StepGraphs graphs_;
   StepShape shape_;  // of the step being launched
   bool is_padded_ = false;
+  bool reports_rows_ = false;  // the step being launched; one that is captured always does
   bool has_adapters_ = false;  // the step being launched
   bool serves_ = false;        // a model's steps have begun
   const Batch nobody_;         // of no sequence

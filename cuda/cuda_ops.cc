@@ -365,6 +365,17 @@ void CudaDevice::combine_experts(const CombineArgs& args) {
   launch_combine_experts(stream_.get(), args, routes_);
 }
 
+void CudaDevice::report_rows(const ReportArgs& args) {
+  const int64_t cols = slot_layout_->reported_cols;
+  TGI_CHECK(args.first_col + args.x.cols <= cols);
+  if (reports_rows_) launch_report_rows(stream_.get(), args.x, reported_ + args.first_col, cols);
+}
+
+void CudaDevice::pool(const PoolArgs& args) {
+  TGI_CHECK(args.hidden.cols == slot_layout_->pooled_cols);
+  launch_report_rows(stream_.get(), args.hidden, pooled_, args.hidden.cols);
+}
+
 void CudaDevice::sample(const SampleArgs& args) {
   const CudaMatrix& head = matrix(*args.lm_head);
   const int64_t stride = (int64_t{slots_.vocab_size} + 7) / 8 * 8;

@@ -12,6 +12,7 @@
 #include "cuda/device_state.h"
 #include "cuda/kernels/slot_start.h"
 #include "cuda/launch.h"
+#include "cuda/pooled_rows.h"
 
 namespace tgi::cuda {
 namespace {
@@ -80,6 +81,7 @@ void CudaDevice::capture_step(InFlight& flight, StepKind kind, Forward& forward)
                         stream_.get()),
         "sending a step");
   is_padded_ = true;
+  reports_rows_ = slot_layout_->reported_cols > 0;
   has_adapters_ = kind.has_adapters;
   launch_forward(shape, forward);
   launch_sampling(forward);
@@ -148,6 +150,8 @@ Ticket CudaDevice::submit(const Batch& batch, Forward& forward) {
   flight.num_sampled = static_cast<int32_t>(batch.sample_rows.size());
   flight.num_scores = static_cast<int32_t>(batch.score_rows.size());
   flight.num_masks = batch.num_masks();
+  flight.num_reported = batch.reports_rows ? batch.num_tokens() : 0;
+  flight.pooled_rows.assign(batch.pooled_rows.begin(), batch.pooled_rows.end());
   flight.is_sampled = false;
   flight.forward = &forward;
 
@@ -173,6 +177,7 @@ Ticket CudaDevice::submit(const Batch& batch, Forward& forward) {
                        static_cast<int32_t>(batch.block_appends.size()));
 
   is_padded_ = bucket != 0;
+  reports_rows_ = batch.reports_rows;
   has_adapters_ = kind.has_adapters;
   flight.kind = kind;
   if (is_padded_) {
@@ -180,6 +185,7 @@ Ticket CudaDevice::submit(const Batch& batch, Forward& forward) {
   } else {
     launch_forward(shape, forward);
   }
+  fetch_rows(flight.reported, reported_, flight.num_reported, slot_layout_->reported_cols);
   return flight.ticket;
 }
 
@@ -208,8 +214,20 @@ void CudaDevice::sample(Ticket ticket, const TokenMasks& masks) {
                           cudaMemcpyDeviceToHost, stream_.get()),
           "fetching a step's tokens");
   }
+  if (!flight.pooled_rows.empty()) {
+    fetch_rows(flight.pooled, pooled_, flight.num_sampled + flight.num_scores,
+               slot_layout_->pooled_cols);
+  }
   flight.done.record(stream_.get());
   flight.is_sampled = true;
+}
+
+// (num_rows, cols) of f32.
+void CudaDevice::fetch_rows(const Buffer& to, const float* from, int64_t num_rows, int64_t cols) {
+  if (num_rows == 0 || cols == 0) return;
+  check(cudaMemcpyAsync(to.data(), from, static_cast<size_t>(num_rows * cols) * sizeof(float),
+                        cudaMemcpyDeviceToHost, stream_.get()),
+        "fetching rows of a step");
 }
 
 void CudaDevice::declare_lost(const std::string& reason) {
@@ -249,6 +267,17 @@ void CudaDevice::synchronize() {
   wait_for(ready_);
 }
 
+void CudaDevice::take_rows(const InFlight& flight) {
+  const auto* const reported = static_cast<const float*>(flight.reported.data());
+  result_.reported.assign(reported,
+                          reported + int64_t{flight.num_reported} * slot_layout_->reported_cols);
+  result_.pooled.resize(flight.pooled_rows.size());
+  for (size_t i = 0; i < flight.pooled_rows.size(); ++i) {
+    pool_rows(flight.pooled_rows[i], static_cast<const float*>(flight.pooled.data()),
+              slot_layout_->pooled_cols, result_.pooled[i]);
+  }
+}
+
 const StepResult& CudaDevice::wait(Ticket ticket) {
   use_device(index_);
   InFlight& flight = in_flight_[ticket % in_flight_.size()];
@@ -275,6 +304,7 @@ const StepResult& CudaDevice::wait(Ticket ticket) {
     result_.scores.push_back(row.logprob);
     take_tops(row, result_.score_tops[static_cast<size_t>(i)]);
   }
+  take_rows(flight);
   return result_;
 }
 

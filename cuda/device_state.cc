@@ -49,6 +49,8 @@ StateSizes state_sizes(const SlotLayout& layout,
   const int64_t mask_rows = std::min(slots * (1 + int64_t{layout.max_drafts}), tokens);
   set(StatePart::kMasks, mask_rows * ((vocab + 31) / 32), sizeof(uint32_t));
   set(StatePart::kSampled, tokens, sizeof(SampledRow));
+  set(StatePart::kReported, tokens * layout.reported_cols, sizeof(float));
+  set(StatePart::kPooled, tokens * layout.pooled_cols, sizeof(float));
   const int64_t with_adapters = layout.max_adapters > 0 ? 1 : 0;
   set(StatePart::kSlotAdapters, with_adapters * (slots + 1), sizeof(int32_t));
   set(StatePart::kAdapterPlaces, with_adapters * (layout.max_adapters + int64_t{1}),

@@ -33,6 +33,8 @@ enum class StatePart : uint8_t {
   kSampleWorkspace,
   kMasks,
   kSampled,
+  kReported,
+  kPooled,
   kSlotAdapters,
   kAdapterPlaces,
   kShrunkRows,

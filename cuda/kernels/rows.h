@@ -86,6 +86,8 @@ void launch_activation(cudaStream_t stream, const ActivationArgs& args);
 void launch_add_bias(cudaStream_t stream, const Tensor& out, const float* bias);
 void launch_add(cudaStream_t stream, const AddArgs& args);
 void launch_gather(cudaStream_t stream, const Tensor& x, const LogitRow* rows, const Tensor& out);
+// out: (x.rows, x.cols), f32, rows so many floats apart
+void launch_report_rows(cudaStream_t stream, const Tensor& x, float* out, int64_t out_stride);
 
 // Heads of from_dim columns, side by side, to heads of to_dim columns: cut, or filled up with
 // zeros.

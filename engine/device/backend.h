@@ -70,7 +70,8 @@ struct DeviceInfo {
   // Of models whose answer is their hidden states: has pool, token types, and attention that is
   // not causal or has a bias of distances.
   bool takes_encoders = false;
-  bool reports_rows = false;  // has report_rows
+  // Has report_rows, and pool of models that draw tokens: what drafters of hidden states need.
+  bool reports_rows = false;
 };
 
 // What a rank's device is asked to be. A backend ignores what is another's.
@@ -145,6 +146,7 @@ struct SlotLayout {
   int32_t num_streams = 1;        // of hidden states; above 1 the ops of streams are called
   bool cuts_gates = false;        // statistical_top_k is called
   int32_t reported_cols = 0;      // of a row of StepResult.reported
+  int32_t pooled_cols = 0;        // of a row that pool is given; 0: it is not called
 };
 
 // Of all that an adapter adds to one linear together.
@@ -591,7 +593,7 @@ class Backend {
 // A plugin exports two C functions. The first is asked before anything else is touched: a plugin of
 // another number is refused. Raised with every change of what crosses the border (this header, and
 // those that it includes).
-inline constexpr int kBackendAbi = 23;
+inline constexpr int kBackendAbi = 24;
 inline constexpr const char* kBackendAbiSymbol = "tgi_backend_abi";  // int (*)()
 inline constexpr const char* kBackendSymbol = "tgi_backend";         // tgi::Backend* (*)()
 

@@ -22,6 +22,7 @@ struct StateSize {
   int32_t max_adapters = 0;         // on the device at once
   int32_t max_drafts = 0;           // of a slot in a step
   int32_t reported_cols = 0;        // of a row that a step reports
+  bool pools_rows = false;          // a step reports rows that tokens are drawn from
 };
 
 // What attention sees of the cache, at most. Of latents there is one row, whole on every rank.
@@ -82,7 +83,8 @@ inline SlotLayout slot_layout(const ModelConfig& config,
           .scales_experts = config.experts.has_scale,
           .num_streams = config.streams.count,
           .cuts_gates = cuts_gates(config),
-          .reported_cols = size.reported_cols};
+          .reported_cols = size.reported_cols,
+          .pooled_cols = config.gives_vectors || size.pools_rows ? config.hidden_size : 0};
 }
 
 inline void allocate_state(Device& device,

@@ -132,7 +132,8 @@ class RankLoader {
         .max_batch_tokens = out_.max_batch_tokens,
         .max_adapters = num_adapters(),
         .max_drafts = options_.max_drafts,
-        .reported_cols = rank == 0 ? reported_rows().cols(model_.config.hidden_size) : 0};
+        .reported_cols = rank == 0 ? reported_rows().cols(model_.config.hidden_size) : 0,
+        .pools_rows = rank == 0 && options_.drafter != nullptr && options_.drafter->reads_hidden()};
   }
 
   ReportedRows reported_rows() const {

@@ -302,6 +302,7 @@ inline const StepResult& run_step(Device& device,
 }
 
 inline constexpr int32_t kSmallReportedCols = 60;
+inline constexpr int32_t kSmallPooledCols = 37;
 
 // Small state for tests of ops that need none of their own.
 inline void allocate_small_state(Device& device, int32_t vocab_size = 64) {
@@ -317,7 +318,8 @@ inline void allocate_small_state(Device& device, int32_t vocab_size = 64) {
                          .vocab_size = vocab_size,
                          .block_size = 16,
                          .max_matmul_cols = 4096,
-                         .reported_cols = kSmallReportedCols});
+                         .reported_cols = kSmallReportedCols,
+                         .pooled_cols = kSmallPooledCols});
 }
 
 // One sequence in slot 0 with these tokens, at positions from 0.

@@ -363,27 +363,74 @@ TEST_CASE("pool sums, weighs, takes the highest or gives each row, beside rows o
 
 TEST_CASE("report_rows puts columns beside each other, in steps that want it") {
   constexpr int64_t kCols = 37;
-  conform(
-      "report_rows", 1e-7, 0.0,
-      [&](Device& device) {
-        Random random(23);
-        DeviceTensor left(device, 9, kCols, random.values(9 * kCols));
-        DeviceTensor right(device, 9, kSmallReportedCols - kCols,
-                           random.values(9 * (kSmallReportedCols - kCols)));
-        std::vector<Floats> out;
-        for (const bool is_wanted : {true, false}) {
-          Batch batch = one_sequence({1, 2, 3, 4, 5, 6, 7, 8, 9});
-          batch.reports_rows = is_wanted;
-          out.push_back(run_step(device, batch, [&] {
-                          device.report_rows({.x = right.view(), .first_col = kCols});
-                          device.report_rows({.x = left.view()});
-                        }).reported);
-          CHECK(out.back().size() == (is_wanted ? size_t{9} * kSmallReportedCols : 0));
-          if (is_wanted) CHECK(out.back()[kSmallReportedCols + 1] == left.read()[kCols + 1]);
-        }
-        return out;
-      },
-      std::nullopt, true);
+  conform("report_rows", 1e-7, 0.0, [&](Device& device) {
+    Random random(23);
+    DeviceTensor left(device, 9, kCols, random.values(9 * kCols));
+    DeviceTensor right(device, 9, kSmallReportedCols - kCols,
+                       random.values(9 * (kSmallReportedCols - kCols)));
+    std::vector<Floats> out;
+    for (const bool is_wanted : {true, false}) {
+      Batch batch = one_sequence({1, 2, 3, 4, 5, 6, 7, 8, 9});
+      batch.reports_rows = is_wanted;
+      out.push_back(run_step(device, batch, [&] {
+                      device.report_rows({.x = right.view(), .first_col = kCols});
+                      device.report_rows({.x = left.view()});
+                    }).reported);
+      CHECK(out.back().size() == (is_wanted ? size_t{9} * kSmallReportedCols : 0));
+      if (is_wanted) CHECK(out.back()[kSmallReportedCols + 1] == left.read()[kCols + 1]);
+    }
+    return out;
+  });
+}
+
+TEST_CASE("report_rows gives rows of any width, from wherever they are, as they are") {
+  // The second part begins where no vector does, or where one does.
+  for (const int64_t left_cols : {1, 8, 24, 37, 52}) {
+    conform("report_rows of " + std::to_string(left_cols), 0.0, 0.0, [&](Device& device) {
+      Random random(24);
+      const int64_t cols = kSmallReportedCols;
+      DeviceTensor x(device, 70, cols, device.info().activation_dtype, cols + 4);
+      x.write(random.values(70 * cols));
+      Batch batch = one_sequence(std::vector<int32_t>(64, 3));
+      batch.reports_rows = true;
+      const auto columns = [&](int64_t first, int64_t count) {
+        return x.view().first_rows(64).columns(first, count);
+      };
+      const Floats reported =
+          run_step(device, batch, [&] {
+            device.report_rows({.x = columns(0, left_cols)});
+            device.report_rows({.x = columns(left_cols, cols - left_cols), .first_col = left_cols});
+          }).reported;
+      const Floats all = x.read();
+      CHECK(same_bits(reported, Floats(all.begin(), all.begin() + 64 * cols)));
+      return std::vector<Floats>{reported};
+    });
+  }
+}
+
+TEST_CASE("pool gives back what tokens are drawn from, beside rows that are scored") {
+  constexpr int64_t kCols = kSmallPooledCols;
+  conform("pool of sample rows", 2e-5, 1e-6, [&](Device& device) {
+    Random random(25);
+    DeviceTensor x(device, 9, kCols, random.values(9 * kCols));
+    DeviceTensor rows(device, 5, kCols, device.info().activation_dtype);
+    Batch batch = one_sequence({1, 2, 3, 4, 5, 6, 7, 8, 9});
+    for (const int32_t row : {1, 4, 7, 8}) {
+      batch.sample_rows.push_back({.row = row, .slot = 0, .position = row + 1});
+    }
+    batch.score_rows = {{.row = 8, .target_id = 1}};
+    batch.pooled_rows = {
+        {.row = 2, .num_rows = 1, .position = 7, .pooling = Pooling::kRows},
+        {.row = 0, .num_rows = 4, .position = 1, .pooling = Pooling::kRows},
+        {.row = 0, .num_rows = 3, .position = 1, .pooling = Pooling::kSum},
+        {.row = 1, .num_rows = 3, .position = 4, .pooling = Pooling::kWeightedSum},
+        {.row = 0, .num_rows = 4, .position = 1, .pooling = Pooling::kMax},
+    };
+    return run_step(
+               device, batch, [&] { device.gather_output_rows(x.view(), rows.view()); },
+               [&] { device.pool({.hidden = rows.view()}); })
+        .pooled;
+  });
 }
 
 }  // namespace tgi::rows_test

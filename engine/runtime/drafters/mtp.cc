@@ -42,11 +42,12 @@ class MtpLayer final : public DraftLayer {
             config, weights_, device, *communicator_, kv_plan, model.sizes.max_batch_tokens) {
     const int64_t rows = model.sizes.max_batch_tokens;
     const int64_t hidden = config.hidden_size;
-    memory_ = device.allocate(static_cast<size_t>(row_bytes(config) * rows), "rows of MTP");
-    auto* next = static_cast<float*>(memory_.data());
+    const DType dtype = device.info().activation_dtype;
+    memory_ = device.allocate(static_cast<size_t>(row_bytes(config, dtype) * rows), "rows of MTP");
+    auto* next = static_cast<std::byte*>(memory_.data());
     const auto take = [&](int64_t cols) {
-      const Tensor out{.data = next, .rows = rows, .cols = cols, .stride = cols};
-      next += rows * cols;
+      const Tensor out{.data = next, .dtype = dtype, .rows = rows, .cols = cols, .stride = cols};
+      next += static_cast<size_t>(rows * cols) * dtype_size(dtype);
       return out;
     };
     input_ = take(hidden);
@@ -56,8 +57,8 @@ class MtpLayer final : public DraftLayer {
     normed_ = take(hidden);
   }
 
-  static int64_t row_bytes(const ModelConfig& config) {
-    return int64_t{kNumRowTensors} * config.hidden_size * int64_t{sizeof(float)};
+  static int64_t row_bytes(const ModelConfig& config, DType dtype) {
+    return int64_t{kNumRowTensors} * config.hidden_size * static_cast<int64_t>(dtype_size(dtype));
   }
 
   Tensor reported_rows() const override { return input_; }
@@ -138,12 +139,13 @@ class PreparedMtp final : public PreparedDrafter {
   DrafterBytes bytes(const Device& device, const DrafterSizes& sizes) const override {
     const ModelConfig& config = layer_.config();
     const OwnCache cache(config, 2 * config.hidden_size, kv_dtype_, sizes);
-    return {.weights = plan_weight_bytes(layer_.stored(), device, weights_),
-            .workspace =
-                Transformer::workspace_bytes(config, device.info(), 1, sizes.max_batch_tokens) +
-                sizes.max_batch_tokens * MtpLayer::row_bytes(config) + cache.slot_bytes(device) +
-                waiting_row_bytes(sizes, config.hidden_size),
-            .block = cache.block_bytes(device)};
+    return {
+        .weights = plan_weight_bytes(layer_.stored(), device, weights_),
+        .workspace =
+            Transformer::workspace_bytes(config, device.info(), 1, sizes.max_batch_tokens) +
+            sizes.max_batch_tokens * MtpLayer::row_bytes(config, device.info().activation_dtype) +
+            cache.slot_bytes(device) + waiting_row_bytes(sizes, config.hidden_size),
+        .block = cache.block_bytes(device)};
   }
 
   std::unique_ptr<Drafter> load(const DraftedModel& model) override {

@@ -33,7 +33,8 @@ static StateSize state_of(const DrafterSizes& sizes,
           .kv_dtype = kv_dtype,
           .num_slots = sizes.max_running,
           .max_blocks_per_slot = (max_total_tokens + sizes.block_size - 1) / sizes.block_size,
-          .max_batch_tokens = sizes.max_batch_tokens};
+          .max_batch_tokens = sizes.max_batch_tokens,
+          .pools_rows = true};
 }
 
 KvLayout OwnCache::kv_of(int32_t num_blocks) const {

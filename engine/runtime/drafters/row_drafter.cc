@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "engine/tensor/half.h"
 
 namespace tgi {
 
@@ -39,7 +40,10 @@ RowDrafter::RowDrafter(std::unique_ptr<Device> device,
       device_(std::move(device)),
       layer_(std::move(layer)),
       slots_(options.num_slots, options.num_blocks, options.block_size, options.kv_groups) {
-  TGI_CHECK(device_->info().activation_dtype == DType::kF32);
+  for (const bool is_own : {false, true}) {
+    const Tensor rows = is_own ? layer_->own_rows() : layer_->reported_rows();
+    TGI_CHECK(rows.dtype == device_->info().activation_dtype && rows.stride == rows.cols);
+  }
 }
 
 RowDrafter::~RowDrafter() = default;
@@ -138,10 +142,12 @@ void RowDrafter::run_parts(bool is_own) {
   const auto is_left = [](const Part& part) { return part.num_left > 0; };
   while (std::ranges::any_of(parts_, is_left)) {
     batch_.clear();
+    rows_.clear();
     for (Part& part : parts_) {
       part.num_rows = std::min(part.num_left, options_.max_batch_tokens - batch_.num_tokens());
       if (part.num_rows > 0) add_rows(part, is_own);
     }
+    send_rows(is_own);
     take_drafts();
   }
 }
@@ -156,12 +162,12 @@ const float* RowDrafter::row_of(const Part& part, bool is_own) const {
 }
 
 void RowDrafter::add_rows(Part& part, bool is_own) {
-  const Tensor rows = is_own ? layer_->own_rows() : layer_->reported_rows();
+  const int64_t cols = (is_own ? layer_->own_rows() : layer_->reported_rows()).cols;
   Text& text = *part.text;
   slots_.announce(text, part.sampling, batch_);
   for (int32_t i = 0; i < part.num_rows; ++i) {
-    device_->copy_to_device(rows.as<float>() + batch_.num_tokens() * rows.stride,
-                            row_of(part, is_own), static_cast<size_t>(rows.cols) * sizeof(float));
+    const float* const row = row_of(part, is_own);
+    rows_.insert(rows_.end(), row, row + cols);
     const auto token = static_cast<size_t>(text.first + part.at + 1);
     batch_.token_ids.push_back(token < part.token_ids.size()
                                    ? part.token_ids[token]
@@ -178,6 +184,17 @@ void RowDrafter::add_rows(Part& part, bool is_own) {
                                 .position = part.at - 1});
   batch_.sample_rows.push_back(
       {.row = batch_.num_tokens() - 1, .slot = text.slot(), .position = text.first + part.at + 1});
+}
+
+void RowDrafter::send_rows(bool is_own) {
+  const Tensor to = is_own ? layer_->own_rows() : layer_->reported_rows();
+  if (to.dtype == DType::kF32) {
+    return device_->copy_to_device(to.data, rows_.data(), rows_.size() * sizeof(float));
+  }
+  halves_.resize(rows_.size());
+  std::ranges::transform(rows_, halves_.begin(),
+                         to.dtype == DType::kF16 ? f32_to_f16 : f32_to_bf16);
+  device_->copy_to_device(to.data, halves_.data(), halves_.size() * sizeof(uint16_t));
 }
 
 void RowDrafter::take_drafts() {

@@ -25,8 +25,9 @@ namespace tgi {
 // rows that are drawn from become, for the pass that goes on from them.
 class DraftLayer : public Forward {
  public:
-  // What the rows of the next pass are, of its Device in f32: (max_batch_tokens, cols) as the model
-  // reports them, or (max_batch_tokens, hidden) as a pass has.
+  // What the rows of the next pass are, of its Device in the type that it computes in, one right
+  // behind the other: (max_batch_tokens, cols) as the model reports them, or (max_batch_tokens,
+  // hidden) as a pass has.
   virtual Tensor reported_rows() const = 0;
   virtual Tensor own_rows() const = 0;
   virtual void choose(bool is_own) = 0;
@@ -49,7 +50,7 @@ inline constexpr int32_t kMostWaitingRows = 16;
 // Belongs to the engine thread.
 class RowDrafter final : public Drafter {
  public:
-  // A layer that was made on `device`, whose state is taken. REQUIRES: it computes in f32.
+  // A layer that was made on `device`, whose state is taken.
   RowDrafter(std::unique_ptr<Device> device,
              std::unique_ptr<DraftLayer> layer,
              const RowDrafterOptions& options);
@@ -79,6 +80,7 @@ class RowDrafter final : public Drafter {
   static void take_over(Text& text, const Computed& computed, int64_t cols);
   void run_parts(bool is_own);
   void add_rows(Part& part, bool is_own);
+  void send_rows(bool is_own);
   const float* row_of(const Part& part, bool is_own) const;
   void take_drafts();
 
@@ -88,6 +90,8 @@ class RowDrafter final : public Drafter {
   DraftSlots slots_;
   Batch batch_;
   std::vector<Part> parts_;
+  std::vector<float> rows_;       // of the pass, as they are sent next
+  std::vector<uint16_t> halves_;  // the same, where the device computes in 16 bits
 };
 
 }  // namespace tgi
