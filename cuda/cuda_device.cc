@@ -86,11 +86,6 @@ static void check_heads(const HeadLayout& heads, const SlotLayout& slots) {
                 "the cuda backend has no kernels for norms of values or scales of experts, which "
                 "this model has; use --backend cpu");
   }
-  if (slots.num_streams > 1 || slots.cuts_gates) {
-    throw Error(Code::kUnsupported,
-                "the cuda backend has no kernels for hidden states of several streams or gates of "
-                "which few numbers are kept, which this model has; use --backend cpu");
-  }
   if (slots.latent_dim > 0) {
     if (slots.has_alibi) {
       throw Error(Code::kUnsupported,

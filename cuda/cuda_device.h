@@ -106,6 +106,10 @@ class CudaDevice final : public Device {
   void head_scan(const HeadScanArgs& args) override;
   void delta_rule(const DeltaRuleArgs& args) override;
   void gated_norm(const GatedNormArgs& args) override;
+  void predict_streams(const PredictStreamsArgs& args) override;
+  void correct_streams(const CorrectStreamsArgs& args) override;
+  void match_rms(const MatchRmsArgs& args) override;
+  void statistical_top_k(const StatisticalTopKArgs& args) override;
   void sample(const SampleArgs& args) override;
   void pool(const PoolArgs& args) override;
   void report_rows(const ReportArgs& args) override;

@@ -542,11 +542,10 @@ class Device {
   virtual void delta_rule(const DeltaRuleArgs& args) = 0;
   virtual void gated_norm(const GatedNormArgs& args) = 0;
   // Of hidden states in several streams, and of rows beside their statistics: stream_ops.h.
-  // (optional: allocate_state refuses SlotLayout.num_streams and cuts_gates)
-  virtual void predict_streams(const PredictStreamsArgs& /*args*/) {}
-  virtual void correct_streams(const CorrectStreamsArgs& /*args*/) {}
-  virtual void match_rms(const MatchRmsArgs& /*args*/) {}
-  virtual void statistical_top_k(const StatisticalTopKArgs& /*args*/) {}
+  virtual void predict_streams(const PredictStreamsArgs& args) = 0;
+  virtual void correct_streams(const CorrectStreamsArgs& args) = 0;
+  virtual void match_rms(const MatchRmsArgs& args) = 0;
+  virtual void statistical_top_k(const StatisticalTopKArgs& args) = 0;
   virtual void sample(const SampleArgs& args) = 0;
   virtual void pool(const PoolArgs& /*args*/) {}
   // Nothing in a step that does not report its rows. (optional: DeviceInfo.reports_rows)

@@ -39,7 +39,6 @@ void add_cuda(Backend& backend, const std::string& kind, std::vector<DeviceCase>
            .holds_latents = [dtype](DType cache) { return cache == dtype; },
            .takes_encoders = false,
            .takes_unlike_heads = false,
-           .takes_streams = false,
            .is_slow = true});
     }
   }

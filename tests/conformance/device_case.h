@@ -23,7 +23,6 @@ struct DeviceCase {
 
   bool takes_encoders = true;
   bool takes_unlike_heads = true;  // of layers, in one cache; norms of values; scales of experts
-  bool takes_streams = true;       // hidden states of several streams; cuts of gates
   bool is_slow = false;            // the tests leave out what differs in nothing but size
 
   bool can_hold(const MatrixStorage& storage) const {

@@ -132,6 +132,10 @@ class FakeDevice final : public Device {
   void head_scan(const HeadScanArgs& /*args*/) override { no_op<int>(); }
   void delta_rule(const DeltaRuleArgs& /*args*/) override { no_op<int>(); }
   void gated_norm(const GatedNormArgs& /*args*/) override { no_op<int>(); }
+  void predict_streams(const PredictStreamsArgs& /*args*/) override { no_op<int>(); }
+  void correct_streams(const CorrectStreamsArgs& /*args*/) override { no_op<int>(); }
+  void match_rms(const MatchRmsArgs& /*args*/) override { no_op<int>(); }
+  void statistical_top_k(const StatisticalTopKArgs& /*args*/) override { no_op<int>(); }
   void sample(const SampleArgs& /*args*/) override { no_op<int>(); }
 
   int64_t allocated_bytes = 0;
