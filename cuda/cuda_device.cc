@@ -81,20 +81,16 @@ void check_dtype(DType dtype) {
 }  // namespace
 
 static void check_heads(const HeadLayout& heads, const SlotLayout& slots) {
-  if (slots.norms_values || slots.scales_experts) {
-    throw Error(Code::kUnsupported,
-                "the cuda backend has no kernels for norms of values or scales of experts, which "
-                "this model has; use --backend cpu");
-  }
   if (slots.latent_dim > 0) {
     if (slots.has_alibi) {
       throw Error(Code::kUnsupported,
                   "the cuda backend's latent attention has no ALiBi, which this model's positions "
                   "are; use --backend cpu");
     }
-    check_latents(heads.num_heads, heads.padded_dim(), slots.latent_dim);
-  } else {
-    check_attention(heads.padded_dim(), heads.num_heads, heads.num_kv_heads);
+    return check_latents(heads.num_heads, heads.padded_dim(), slots.latent_dim);
+  }
+  for (const KvHeads& kind : heads.kinds) {
+    check_attention(padded_head_dim(kind.head_dim), heads.num_heads, kind.num_kv_heads);
   }
 }
 
@@ -138,7 +134,8 @@ CudaDevice::CudaDevice(int index, const DeviceOptions& options)
   plan_options_.num_blocks = decode_grid_blocks(
       properties.multiProcessorCount, static_cast<int64_t>(properties.sharedMemPerMultiprocessor));
   plan_options_.deterministic = options.deterministic;
-  prepare_attention_kernels();
+  shared_bytes_ = static_cast<int64_t>(properties.sharedMemPerMultiprocessor);
+  prepare_attention_kernels(shared_bytes_);
   prepare_expert_kernels();
   prepare_packed_kernels();
   prepare_latent_attention();
@@ -234,33 +231,17 @@ int32_t CudaDevice::add_rope(const RopeSpec& rope) {
 }
 
 int64_t CudaDevice::kv_bytes(const KvLayout& layout) const {
-  const HeadLayout heads = {
-      .num_heads = 0, .num_kv_heads = layout.num_kv_heads, .head_dim = layout.head_dim};
-  const bool has_latents = layout.latent_dim > 0;
-  if (!layout.groups.empty()) {
-    throw Error(Code::kUnsupported,
-                "the cuda backend's KV cache holds heads of one size, the layers of this model "
-                "have several; use --backend cpu");
-  }
-  if (has_latents && layout.dtype == DType::kF8E4M3) {
-    throw Error(Code::kUnsupported,
-                "the cuda backend holds a cache of latents in the weights' type, not in f8e4m3; "
-                "leave --kv-cache-dtype out");
-  }
-  return int64_t{has_latents ? 1 : 2} * layout.num_layers * layout.num_blocks *
-         layout.num_kv_heads * layout.block_size * heads.padded_dim() *
-         static_cast<int64_t>(dtype_size(layout.dtype));
+  return KvCache::bytes(layout);
 }
 
 int64_t CudaDevice::slot_bytes(const SlotLayout& layout) const {
-  const HeadLayout heads = {.num_heads = std::max(layout.num_heads, 1),
-                            .num_kv_heads = std::max(layout.num_kv_heads, 1),
-                            .head_dim = std::max(layout.head_dim, 1)};
+  const HeadLayout heads =
+      HeadLayout::of(layout, {.num_kv_heads = layout.num_kv_heads, .head_dim = layout.head_dim});
   // Here, so that what can't be computed is refused before weights are read.
   check_state(layout.state);
   check_heads(heads, layout);
   AttentionPlanOptions plan = plan_options_;
-  plan.num_kv_heads = heads.num_kv_heads;
+  plan.num_kv_heads = heads.common_kv_heads();
   int64_t total = 0;
   for (const int64_t size : state_sizes(layout, plan, heads)) total += (size + 255) / 256 * 256;
   return total;
@@ -269,10 +250,7 @@ int64_t CudaDevice::slot_bytes(const SlotLayout& layout) const {
 void CudaDevice::allocate_state(const KvLayout& kv, const SlotLayout& slots) {
   use_device(index_);
   TGI_CHECK(slots.block_size == kv.block_size);
-  // A model without attention has no heads.
-  heads_ = {.num_heads = std::max({slots.num_heads, kv.num_kv_heads, 1}),
-            .num_kv_heads = std::max(kv.num_kv_heads, 1),
-            .head_dim = std::max(kv.head_dim, 1)};
+  heads_ = HeadLayout::of(slots, {.num_kv_heads = kv.num_kv_heads, .head_dim = kv.head_dim});
   check_heads(heads_, slots);
   check_cache_dtype(options_.dtype, kv.dtype);
   loader_.reset();
@@ -280,7 +258,7 @@ void CudaDevice::allocate_state(const KvLayout& kv, const SlotLayout& slots) {
   graphs_.clear();
   slot_layout_ = slots;
   kv_ = kv;
-  plan_options_.num_kv_heads = kv.num_kv_heads;
+  plan_options_.num_kv_heads = heads_.common_kv_heads();
   capacity_ = StepCapacity::of(slots, plan_options_);
 
   // Before the cache takes what is left: what is measured on is given back.
@@ -290,14 +268,8 @@ void CudaDevice::allocate_state(const KvLayout& kv, const SlotLayout& slots) {
   // One block more than there are: padding rows write to it.
   KvLayout with_spare = kv;
   ++with_spare.num_blocks;
-  const int64_t layer_bytes = kv.num_layers > 0 ? kv_bytes(with_spare) / kv.num_layers : 0;
-  cache_memory_ = allocate_device(static_cast<size_t>(kv_bytes(with_spare)), "KV cache");
-  caches_.clear();
-  for (int32_t layer = 0; layer < kv.num_layers; ++layer) {
-    auto* const keys = static_cast<std::byte*>(cache_memory_.data()) + layer * layer_bytes;
-    auto* const values = kv.latent_dim > 0 ? nullptr : keys + layer_bytes / 2;
-    caches_.push_back({.keys = keys, .values = values});
-  }
+  cache_ = {};
+  cache_ = KvCache(with_spare);
 
   const StateSizes sizes = state_sizes(slots, plan_options_, heads_);
   state_.clear();

@@ -27,6 +27,7 @@
 #include "cuda/kernels/packed.h"
 #include "cuda/kernels/sample.h"
 #include "cuda/kernels/state.h"
+#include "cuda/kv_cache.h"
 #include "cuda/matmul_tuner.h"
 #include "cuda/pinned_staging.h"
 #include "cuda/step_buffer.h"
@@ -169,7 +170,7 @@ class CudaDevice final : public Device {
   int32_t max_graph_rows() const;
   int32_t bucket_of(const Batch& batch, const Forward& forward) const;
   bool has_adapters(const Batch& batch);
-  StoreKvLaunch store_launch(KvPlace place, int32_t rope) const;
+  StoreKvLaunch store_launch(KvPlace place, int32_t head_dim, int32_t rope) const;
   // What ops of layers with a state see of it; layer: among those.
   StateStep conv_step(int32_t layer) const;
   StateStep recurrent_step(int32_t layer) const;
@@ -202,12 +203,12 @@ class CudaDevice final : public Device {
   std::vector<KnownMatrix> matrices_;
 
   AttentionPlanOptions plan_options_;
+  int64_t shared_bytes_ = 0;  // of a multiprocessor
   StepCapacity capacity_;
   std::optional<SlotLayout> slot_layout_;
   KvLayout kv_;
   HeadLayout heads_;
-  std::vector<LayerCache> caches_;
-  Buffer cache_memory_;
+  KvCache cache_;
   SlotTables slots_;
   std::vector<Buffer> state_;  // what slots_ and the pointers below point into
   StepArrays step_;            // on the device

@@ -10,7 +10,6 @@
 #include "cuda/cuda_device.h"
 #include "cuda/device_state.h"
 #include "cuda/kernels/attention.h"
-#include "cuda/kernels/experts.h"
 #include "cuda/kernels/latent.h"
 #include "cuda/kernels/packed.h"
 #include "cuda/kernels/rows.h"
@@ -219,9 +218,9 @@ void CudaDevice::add_low_rank(const LowRankArgs& args) {
   launch_low_rank(stream_.get(), low_rank_launch(args));
 }
 
-StoreKvLaunch CudaDevice::store_launch(KvPlace place, int32_t rope) const {
-  StoreKvLaunch launch = {.cache = caches_[static_cast<size_t>(place.layer)],
-                          .cache_head_dim = heads_.padded_dim(),
+StoreKvLaunch CudaDevice::store_launch(KvPlace place, int32_t head_dim, int32_t rope) const {
+  StoreKvLaunch launch = {.cache = cache_.of(place),
+                          .cache_head_dim = padded_head_dim(head_dim),
                           .cache_dtype = kv_.dtype,
                           .key_scales = nullptr,
                           .value_scales = nullptr,
@@ -240,15 +239,17 @@ StoreKvLaunch CudaDevice::store_launch(KvPlace place, int32_t rope) const {
 }
 
 void CudaDevice::qk_norm_rope_store_kv(const QkvArgs& args) {
-  launch_qk_norm_rope_store_kv(stream_.get(), args, store_launch(args.place, args.rope));
+  launch_qk_norm_rope_store_kv(stream_.get(), args,
+                               store_launch(args.place, args.head_dim, args.rope));
 }
 
 void CudaDevice::attention(const AttentionArgs& args) {
   if (args.latent_dim > 0) return attend_latents(args);
-  if (!heads_.is_padded()) return attend(args);
+  const int32_t padded_dim = padded_head_dim(args.head_dim);
+  if (padded_dim == args.head_dim) return attend(args);
   // Zeros past a head's end change neither a product nor a sum.
-  TGI_CHECK(args.num_heads <= heads_.num_heads);
-  const int64_t cols = int64_t{args.num_heads} * heads_.padded_dim();
+  TGI_CHECK(args.num_heads <= heads_.num_heads && padded_dim <= heads_.padded_dim());
+  const int64_t cols = int64_t{args.num_heads} * padded_dim;
   Tensor q = {.data = padded_heads_,
               .dtype = args.q.dtype,
               .rows = args.q.rows,
@@ -256,24 +257,28 @@ void CudaDevice::attention(const AttentionArgs& args) {
               .stride = cols};
   Tensor out = q;
   out.data = padded_heads_ + static_cast<size_t>(capacity_.max_tokens * cols) * dtype_size(q.dtype);
-  launch_copy_heads(stream_.get(), args.q, args.head_dim, q, heads_.padded_dim());
+  launch_copy_heads(stream_.get(), args.q, args.head_dim, q, padded_dim);
   AttentionArgs padded = args;
-  padded.head_dim = heads_.padded_dim();
+  padded.head_dim = padded_dim;
   padded.q = q;
   padded.out = out;
   attend(padded);
-  launch_copy_heads(stream_.get(), out, heads_.padded_dim(), args.out, args.head_dim);
+  launch_copy_heads(stream_.get(), out, padded_dim, args.out, args.head_dim);
 }
 
 void CudaDevice::attend(const AttentionArgs& args) {
   AttentionLaunch launch;
-  launch.cache = caches_[static_cast<size_t>(args.place.layer)];
+  launch.cache = cache_.of(args.place);
   launch.cache_dtype = kv_.dtype;
   launch.block_size = kv_.block_size;
   launch.block_tables = slots_.tables_of(args.place.group);
   launch.max_blocks = slots_.max_blocks;
   launch.plan = step_.attention();
   launch.partials = partials_;
+  launch.shared_bytes_of_multiprocessor = shared_bytes_;
+  TGI_CHECK(args.num_kv_heads % plan_options_.num_kv_heads == 0);
+  launch.heads_of_item = args.num_kv_heads / plan_options_.num_kv_heads;
+  launch.num_sequences = shape_.num_sequences;
   // A captured step is launched for every batch of its bucket, so its grids are those of the
   // fullest.
   launch.num_decode_blocks = is_padded_ || !plan_.items.empty() ? plan_options_.num_blocks : 0;
@@ -296,7 +301,8 @@ void CudaDevice::add(const AddArgs& args) {
 }
 
 void CudaDevice::rotate_and_store_latent(const LatentArgs& args) {
-  launch_rotate_and_store_latent(stream_.get(), args, store_launch(args.place, args.rope));
+  launch_rotate_and_store_latent(stream_.get(), args,
+                                 store_launch(args.place, kv_.head_dim, args.rope));
 }
 
 void CudaDevice::head_matmul(const HeadMatmulArgs& args) {
@@ -320,7 +326,7 @@ void CudaDevice::head_matmul(const HeadMatmulArgs& args) {
 }
 
 void CudaDevice::attend_latents(const AttentionArgs& args) {
-  LatentAttentionLaunch launch = {.keys = caches_[static_cast<size_t>(args.place.layer)].keys,
+  LatentAttentionLaunch launch = {.keys = cache_.of(args.place).keys,
                                   .cache_dim = heads_.padded_dim(),
                                   .block_size = kv_.block_size,
                                   .block_tables = slots_.tables_of(args.place.group),
@@ -332,37 +338,6 @@ void CudaDevice::attend_latents(const AttentionArgs& args) {
     launch.num_splits = latent_splits(args.q.rows, args.num_heads, plan_options_.num_blocks);
   }
   launch_latent_attention(stream_.get(), args, launch);
-}
-
-void CudaDevice::route(const RouteArgs& args) {
-  TGI_CHECK(args.logits.rows <= slot_layout_->max_batch_tokens &&
-            args.logits.cols <= slot_layout_->num_experts &&
-            args.rule.top_k <= slot_layout_->experts_per_token);
-  routes_ = plan_routes(expert_memory_, args.logits.rows, args.logits.cols, args.rule.top_k,
-                        plan_options_.deterministic);
-  launch_route(stream_.get(), args, routes_);
-}
-
-void CudaDevice::expert_matmul(const ExpertMatmulArgs& args) {
-  TGI_CHECK(static_cast<int32_t>(args.experts.size()) == routes_.num_experts);
-  const CudaMatrix& first = matrix(*args.experts.front().w);
-  const ExpertMatmulLaunch launch = {
-      .experts = expert_tables_.table_of(stream_.get(), args.experts),
-      .w_stride = first.stride,
-      .outputs = first.rows,
-      .x_is_routed = args.x_is_routed,
-      .x = args.x,
-      .out = args.out};
-  if (first.packed) return launch_packed_experts(stream_.get(), *first.packed, launch, routes_);
-  launch_expert_matmul(stream_.get(), launch, routes_);
-}
-
-void CudaDevice::weigh_experts(const WeighArgs& args) {
-  launch_weigh_experts(stream_.get(), args, routes_);
-}
-
-void CudaDevice::combine_experts(const CombineArgs& args) {
-  launch_combine_experts(stream_.get(), args, routes_);
 }
 
 void CudaDevice::report_rows(const ReportArgs& args) {

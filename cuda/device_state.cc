@@ -1,19 +1,65 @@
 #include "cuda/device_state.h"
 
 #include <algorithm>
+#include <numeric>
 
+#include "cuda/kernels/attention.h"
 #include "cuda/kernels/experts.h"
 #include "cuda/kernels/latent.h"
 #include "cuda/kernels/low_rank.h"
 #include "cuda/kernels/state.h"
+#include "cuda/kv_cache.h"
 
 namespace tgi::cuda {
+
+HeadLayout HeadLayout::of(const SlotLayout& slots, const KvHeads& alike) {
+  if (!slots.unlike_heads.empty()) {
+    return {.num_heads = slots.num_heads, .kinds = slots.unlike_heads};
+  }
+  // A model without attention has no heads.
+  const KvHeads kind = {.num_kv_heads = std::max(alike.num_kv_heads, 1),
+                        .head_dim = std::max(alike.head_dim, 1)};
+  return {.num_heads = std::max(slots.num_heads, kind.num_kv_heads), .kinds = {kind}};
+}
+
+int32_t HeadLayout::common_kv_heads() const {
+  int32_t out = 0;
+  for (const KvHeads& kind : kinds) out = std::gcd(out, kind.num_kv_heads);
+  return out;
+}
+
+int32_t HeadLayout::padded_dim() const {
+  int32_t out = 0;
+  for (const KvHeads& kind : kinds) out = std::max(out, padded_head_dim(kind.head_dim));
+  return out;
+}
+
+bool HeadLayout::is_padded() const {
+  return std::ranges::any_of(
+      kinds, [](const KvHeads& kind) { return padded_head_dim(kind.head_dim) != kind.head_dim; });
+}
+
+// Of the pieces that contexts are cut into.
+static int64_t partial_floats_of(const SlotLayout& layout,
+                                 const AttentionPlanOptions& plan,
+                                 const HeadLayout& heads) {
+  if (layout.latent_dim > 0) return latent_partial_floats(plan.num_blocks, layout.latent_dim);
+  const int32_t num_partials = max_decode_partials(layout.num_slots, plan);
+  int64_t out = 0;
+  for (const KvHeads& kind : heads.kinds) {
+    const int32_t dim = padded_head_dim(kind.head_dim);
+    const int32_t heads_of_item = kind.num_kv_heads / plan.num_kv_heads;
+    out = std::max(out, dim > kMaxNarrowDim
+                            ? wide_partial_floats(plan.num_blocks, dim)
+                            : attention_partial_floats(num_partials * heads_of_item,
+                                                       heads.num_heads / kind.num_kv_heads, dim));
+  }
+  return out;
+}
 
 StateSizes state_sizes(const SlotLayout& layout,
                        const AttentionPlanOptions& plan,
                        const HeadLayout& heads) {
-  const int64_t partial_floats =
-      attention_partial_floats(1, heads.num_heads / heads.num_kv_heads, heads.padded_dim());
   const int64_t slots = layout.num_slots;
   const int64_t tokens = layout.max_batch_tokens;
   const int64_t vocab = layout.vocab_size;
@@ -37,10 +83,7 @@ StateSizes state_sizes(const SlotLayout& layout,
   const bool has_latents = layout.latent_dim > 0;
   set(StatePart::kPaddedHeads,
       heads.is_padded() && !has_latents ? 2 * tokens * heads.num_heads * heads.padded_dim() : 0, 2);
-  set(StatePart::kPartials,
-      has_latents ? latent_partial_floats(plan.num_blocks, layout.latent_dim)
-                  : max_decode_partials(layout.num_slots, plan) * partial_floats,
-      sizeof(float));
+  set(StatePart::kPartials, partial_floats_of(layout, plan, heads), sizeof(float));
   set(StatePart::kLayerStates,
       slots * layout.state.num_layers * SlotStateShape::of(layout.state).floats(), sizeof(float));
   set(StatePart::kLogits, logit_rows * ((vocab + 7) / 8 * 8), sizeof(float));

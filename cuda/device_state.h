@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "cuda/kernels/sample.h"
 #include "cuda/step_buffer.h"
@@ -12,10 +13,10 @@
 
 namespace tgi::cuda {
 
-inline constexpr int32_t kMaxLogitBias = 1024;     // entries of a slot
-inline constexpr int32_t kLogitTileRows = 256;     // rows of logits that are held at a time
-inline constexpr int32_t kMaxRotaryColumns = 512;  // of all ropes
-inline constexpr int32_t kStartIds = 65536;        // prompt ids copied at a time for the penalties
+inline constexpr int32_t kMaxLogitBias = 1024;      // entries of a slot
+inline constexpr int32_t kLogitTileRows = 256;      // rows of logits that are held at a time
+inline constexpr int32_t kMaxRotaryColumns = 1024;  // of all ropes
+inline constexpr int32_t kStartIds = 65536;         // prompt ids copied at a time for the penalties
 enum class StatePart : uint8_t {
   kStep,
   kBlockTables,
@@ -49,14 +50,20 @@ enum class StatePart : uint8_t {
 
 using StateSizes = std::array<int64_t, static_cast<size_t>(StatePart::kCount)>;
 
-// What attention works with: heads are held in a multiple of 16 columns, which its kernels want.
+// What attention is given.
 struct HeadLayout {
   int32_t num_heads = 0;
-  int32_t num_kv_heads = 0;
-  int32_t head_dim = 0;
+  std::vector<KvHeads> kinds{};  // of keys and values, each once
 
-  int32_t padded_dim() const { return (head_dim + 15) / 16 * 16; }
-  bool is_padded() const { return padded_dim() != head_dim; }
+  // `alike`: where layers do not differ.
+  static HeadLayout of(const SlotLayout& slots, const KvHeads& alike);
+
+  // That the kv heads of all kinds are a multiple of.
+  int32_t common_kv_heads() const;
+  // As heads are held, at most.
+  int32_t padded_dim() const;
+  // Whether any is not held as it comes.
+  bool is_padded() const;
 };
 
 StateSizes state_sizes(const SlotLayout& layout,

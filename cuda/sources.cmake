@@ -5,11 +5,11 @@
 set(tgi_cuda_default_architectures 80-real 89-real 90a-real)
 set(tgi_cuda_host_sources
   adapters.cc architectures.cc attention_plan.cc cublas.cc cuda_device.cc cuda_matrix.cc cuda_ops.cc cuda_step.cc device_memory.cc
-  device_state.cc expert_tables.cc kernels/attention.cc launch.cc link_watch.cc matmul_measure.cc matmul_tuner.cc nccl_communicator.cc
+  device_state.cc expert_ops.cc expert_tables.cc kernels/attention.cc kv_cache.cc launch.cc link_watch.cc matmul_measure.cc matmul_tuner.cc nccl_communicator.cc
   packed_matrix.cc pinned_staging.cc plugin.cc pooled_rows.cc rounded_row.cc state_layers.cc step_buffer.cc step_clock.cc step_graphs.cc
   stream_ops.cc)
 set(tgi_cuda_kernels
-  kernels/attention_decode.cu kernels/attention_merge.cu kernels/attention_prefill.cu kernels/experts_matmul.cu
+  kernels/attention_decode.cu kernels/attention_merge.cu kernels/attention_prefill.cu kernels/attention_wide.cu kernels/experts_matmul.cu
   kernels/experts_route.cu kernels/head_matmul.cu kernels/latent_attention.cu kernels/latent_store.cu
   kernels/low_rank.cu kernels/matmul_stream.cu kernels/packed_f8.cu kernels/packed_int4.cu kernels/packed_int8.cu kernels/packed_matmul.cu
   kernels/packed_table4.cu kernels/packed_fp4.cu kernels/random_weights.cu

@@ -20,11 +20,10 @@ ScoreScale score_scale(const AttentionArgs& args) {
 }
 
 void check_attention(int32_t head_dim, int32_t num_heads, int32_t num_kv_heads) {
-  if (head_dim <= 0 || head_dim > 256 || head_dim % 16 != 0) {
+  if (head_dim <= 0 || head_dim > kMaxAttentionDim || head_dim % 16 != 0) {
     throw Error(Code::kUnsupported,
-                "the cuda backend's attention takes a head_dim that is a multiple of 16 up to 256, "
-                "got " +
-                    std::to_string(head_dim));
+                "the cuda backend's attention takes a head_dim that is a multiple of 16 up to " +
+                    std::to_string(kMaxAttentionDim) + ", got " + std::to_string(head_dim));
   }
   const bool divides = num_kv_heads > 0 && num_heads % num_kv_heads == 0;
   if (!divides || num_heads / num_kv_heads > kMaxGroup || num_heads < num_kv_heads) {
@@ -44,9 +43,10 @@ int64_t attention_partial_floats(int32_t num_partials, int32_t group, int32_t he
   return num_partials * partial_floats(group, head_dim);
 }
 
-void prepare_attention_kernels() {
+void prepare_attention_kernels(int64_t shared_bytes_of_multiprocessor) {
   prepare_attention_decode();
   prepare_attention_prefill();
+  prepare_attention_wide(shared_bytes_of_multiprocessor);
 }
 
 void launch_attention(cudaStream_t stream,
@@ -69,6 +69,7 @@ void launch_attention(cudaStream_t stream,
       .max_blocks = launch.max_blocks,
       .block_size = launch.block_size,
       .num_kv_heads = args.num_kv_heads,
+      .heads_of_item = launch.heads_of_item,
       .group = args.num_heads / args.num_kv_heads,
       .head_dim = args.head_dim,
       .sliding_window = args.sliding_window,
@@ -78,6 +79,16 @@ void launch_attention(cudaStream_t stream,
       .score = score_scale(args),
       .plan = launch.plan,
       .partials = launch.partials};
+  if (args.head_dim > kMaxNarrowDim) {
+    WideAttention wide = {.num_tiles = launch.num_tiles,
+                          .shared_bytes_of_multiprocessor = launch.shared_bytes_of_multiprocessor};
+    if (launch.num_decode_blocks > 0) {
+      wide.num_sequences = launch.num_sequences;
+      wide.num_splits = wide_splits(launch.num_sequences, params.group, params.num_kv_heads,
+                                    launch.num_decode_blocks);
+    }
+    return launch_attention_wide(stream, args.q.dtype, cache_is_f8, params, wide);
+  }
   if (launch.num_tiles > 0) {
     launch_attention_prefill(stream, args.q.dtype, cache_is_f8, launch.num_tiles, params);
   }

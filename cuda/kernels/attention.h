@@ -39,26 +39,35 @@ struct AttentionLaunch {
   const int32_t* block_tables = nullptr;  // (num_slots + 1, max_blocks)
   int32_t max_blocks = 0;
   DeviceAttentionPlan plan;
+  int32_t heads_of_item = 1;      // kv heads that an item of the plan, or a merge, stands for
+  int32_t num_sequences = 0;      // of the step
   int32_t num_decode_blocks = 0;  // CUDA blocks of the decode grid; 0: the step has no decode rows
   int32_t max_merges = 0;         // grid of the merge kernel
   int32_t num_tiles = 0;          // of prefill; 0: the step has none
-  float* partials = nullptr;      // attention_partial_floats
+  float* partials = nullptr;      // attention_partial_floats or wide_partial_floats
+  int64_t shared_bytes_of_multiprocessor = 0;
 };
 
 // CUDA blocks of the decode grid that are all at work at once: two on each multiprocessor whose
 // shared memory holds two (sm_90), else one.
 int32_t decode_grid_blocks(int32_t num_multiprocessors, int64_t shared_bytes_of_multiprocessor);
 
-// Supported: head_dim a multiple of 16 up to 256; up to kMaxGroup query heads for a kv head. Throws
-// kUnsupported.
+// Supported: head_dim a multiple of 16 up to kMaxAttentionDim; up to kMaxGroup query heads for a kv
+// head. Throws kUnsupported.
 inline constexpr int32_t kMaxGroup = 32;
+inline constexpr int32_t kMaxNarrowDim = 256;     // of heads that a warp can hold
+inline constexpr int32_t kMaxAttentionDim = 512;  // of the others: attention_wide.cu
 void check_attention(int32_t head_dim, int32_t num_heads, int32_t num_kv_heads);
 
 // The size of the workspace for so many partials.
 int64_t attention_partial_floats(int32_t num_partials, int32_t group, int32_t head_dim);
 
+// The same of heads wider than kMaxNarrowDim, for any number of rows and a decode grid of so many
+// CUDA blocks.
+int64_t wide_partial_floats(int32_t num_blocks, int32_t head_dim);
+
 // Once per device, before the first launch or capture: allows the kernels their shared memory.
-void prepare_attention_kernels();
+void prepare_attention_kernels(int64_t shared_bytes_of_multiprocessor);
 
 // REQUIRES: args.scale > 0; q and out aligned to 16 bytes, their strides multiples of 8.
 void launch_attention(cudaStream_t stream,

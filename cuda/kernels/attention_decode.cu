@@ -16,6 +16,16 @@
 namespace tgi::cuda {
 namespace {
 
+// Item i of the plan, of the kv head `which` among those that it stands for.
+__device__ __forceinline__ DecodeItem item_of(const AttentionParams& params,
+                                              int32_t i,
+                                              int32_t which) {
+  DecodeItem item = params.plan.items[i];
+  item.kv_head = item.kv_head * params.heads_of_item + which;
+  if (item.partial >= 0) item.partial = item.partial * params.heads_of_item + which;
+  return item;
+}
+
 __device__ __forceinline__ Span visible_span(const DecodeItem& item,
                                              const SequenceRows& sequence,
                                              const AttentionParams& params) {
@@ -59,7 +69,7 @@ class SliceLoader {
  private:
   __device__ __forceinline__ void enter_item() {
     if (item_ >= end_item_) return;
-    const DecodeItem item = params_.plan.items[item_];
+    const DecodeItem item = item_of(params_, item_, static_cast<int32_t>(blockIdx.y));
     const SequenceRows sequence = params_.plan.sequences[item.sequence];
     const Span span = visible_span(item, sequence, params_);
     rows_ = context_rows(params_, sequence, item.kv_head, span.end);
@@ -168,7 +178,7 @@ __global__ void __launch_bounds__(32 * DecodeShape<C, kDim>::kWarps, 2)
   int free_stage = Shape::kStages - 1;  // the one before it
 
   for (int32_t i = first_item; i < end_item; ++i) {
-    const DecodeItem item = params.plan.items[i];
+    const DecodeItem item = item_of(params, i, static_cast<int32_t>(blockIdx.y));
     const SequenceRows sequence = params.plan.sequences[item.sequence];
     const Span span = visible_span(item, sequence, params);
     const ScoreScale scale = with_key_scale<C>(params, item.kv_head);
@@ -246,7 +256,8 @@ void launch_attention_decode(cudaStream_t stream,
     using T = decltype(element);
     with_decode_kernel<T>(cache_is_f8, params.head_dim, [&](auto kernel, int threads, int shared) {
       launch(stream,
-             {.grid = dim3(static_cast<unsigned>(num_blocks)),
+             {.grid = dim3(static_cast<unsigned>(num_blocks),
+                           static_cast<unsigned>(params.heads_of_item)),
               .block = dim3(static_cast<unsigned>(threads)),
               .shared_bytes = static_cast<size_t>(shared),
               .overlaps_previous = true},

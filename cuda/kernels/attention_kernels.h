@@ -35,7 +35,8 @@ struct AttentionParams {
   int32_t max_blocks = 0;
   int32_t block_size = 0;
   int32_t num_kv_heads = 0;
-  int32_t group = 0;  // query heads of a kv head
+  int32_t heads_of_item = 1;  // of the plan: kv heads
+  int32_t group = 0;          // query heads of a kv head
   int32_t head_dim = 0;
   int32_t sliding_window = 0;           // 0: off
   int32_t attention_chunk = 0;          // 0: off
@@ -87,5 +88,22 @@ void launch_attention_prefill(cudaStream_t stream,
                               int32_t num_tiles,
                               const AttentionParams& params);
 void prepare_attention_prefill();
+
+// What of a step attention_wide works on, beside the plan's sequences.
+struct WideAttention {
+  int32_t num_sequences = 0;  // of which those with one query are cut; 0: none is
+  int32_t num_splits = 1;     // into so many pieces: wide_splits
+  int32_t num_tiles = 0;      // of queries
+  int64_t shared_bytes_of_multiprocessor = 0;
+};
+void launch_attention_wide(cudaStream_t stream,
+                           DType dtype,
+                           bool cache_is_f8,
+                           const AttentionParams& attention,
+                           const WideAttention& wide);
+void prepare_attention_wide(int64_t shared_bytes_of_multiprocessor);
+
+// Into how many pieces each context is cut, so that `num_blocks` CUDA blocks have work.
+int32_t wide_splits(int32_t num_sequences, int32_t group, int32_t num_kv_heads, int32_t num_blocks);
 
 }  // namespace tgi::cuda

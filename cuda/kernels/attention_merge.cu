@@ -9,8 +9,9 @@ namespace {
 
 constexpr int kMergeThreads = 256;
 
-// Block (m, h): head h of the kv head of merge m. Columns are dealt to threads by four, and what
-// threads are left share the partials: piece s takes each kSplits-th from s on.
+// Block (m, h, w): head h of kv head w of those that merge m stands for. Columns are dealt to
+// threads by four, and what threads are left share the partials: piece s takes each kSplits-th from
+// s on.
 template <typename T>
 __global__ void __launch_bounds__(kMergeThreads)
     attention_merge(const __grid_constant__ AttentionParams params) {
@@ -20,11 +21,13 @@ __global__ void __launch_bounds__(kMergeThreads)
   wait_for_previous_kernel();
   launch_next_kernel();
   if (static_cast<int32_t>(blockIdx.x) >= *params.plan.num_merges) return;
-  const DecodeMerge merge = params.plan.merges[blockIdx.x];
+  DecodeMerge merge = params.plan.merges[blockIdx.x];
+  merge.kv_head = merge.kv_head * params.heads_of_item + static_cast<int32_t>(blockIdx.z);
   const int head = static_cast<int>(blockIdx.y);
   const int thread = static_cast<int>(threadIdx.x);
-  const int64_t stride = partial_floats(params.group, params.head_dim);
-  const float* const first = params.partials + merge.first_partial * stride;
+  const int64_t size = partial_floats(params.group, params.head_dim);
+  const int64_t stride = size * params.heads_of_item;
+  const float* const first = params.partials + merge.first_partial * stride + blockIdx.z * size;
   const float* const states = first + params.group * params.head_dim + 2 * head;
 
   const float sink = sink_of(params, merge.kv_head, head);
@@ -86,7 +89,8 @@ void launch_attention_merge(cudaStream_t stream,
   with_element(dtype, [&](auto element) {
     using T = decltype(element);
     launch(stream,
-           {.grid = dim3(static_cast<unsigned>(max_merges), static_cast<unsigned>(params.group)),
+           {.grid = dim3(static_cast<unsigned>(max_merges), static_cast<unsigned>(params.group),
+                         static_cast<unsigned>(params.heads_of_item)),
             .block = dim3(kMergeThreads),
             .shared_bytes = 0,
             .overlaps_previous = true},

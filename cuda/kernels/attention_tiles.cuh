@@ -19,16 +19,16 @@ inline constexpr float kMinusInfinity = -__builtin_huge_valf();
 struct ContextRows {
   const int32_t* table;  // blocks of the sequence
   int32_t block_size;
-  int32_t num_kv_heads;
+  int32_t block_rows;  // from one block to the next
   int32_t kv_head;
   int32_t end;  // tokens from here on are not there
 
-  // In rows of head_dim elements from the start of the cache. 32 bits: a cache layer of 2^31 rows
-  // is larger than any device.
+  // In rows of head_dim elements from the start of the cache, of which there are fewer than 2^31
+  // (KvCache).
   __device__ __forceinline__ int32_t row_of(int32_t token) const {
     if (token >= end) return 0;
     const int32_t block = table[token / block_size];
-    return (block * num_kv_heads + kv_head) * block_size + token % block_size;
+    return block * block_rows + kv_head * block_size + token % block_size;
   }
 };
 
@@ -38,7 +38,7 @@ __device__ __forceinline__ ContextRows context_rows(const AttentionParams& param
                                                     int32_t end) {
   return {.table = params.block_tables + static_cast<int64_t>(sequence.slot) * params.max_blocks,
           .block_size = params.block_size,
-          .num_kv_heads = params.num_kv_heads,
+          .block_rows = params.cache.block_rows,
           .kv_head = kv_head,
           .end = end};
 }

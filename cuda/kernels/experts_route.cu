@@ -143,6 +143,7 @@ __global__ void choose_experts(RouteRule rule,
                                const T* logits,
                                int64_t stride,
                                const float* choice_bias,
+                               const float* expert_scale,
                                ExpertRoutes routes) {
   wait_for_previous_kernel();
   launch_next_kernel();
@@ -201,7 +202,9 @@ __global__ void choose_experts(RouteRule rule,
   __syncwarp();
   // Scores of a sigmoid may all be zero.
   const float factor = rule.normalises ? rule.scale / fmaxf(sum, 1e-20F) : rule.scale;
-  for (int32_t i = lane; i < rule.top_k; i += 32) weights[i] *= factor;
+  for (int32_t i = lane; i < rule.top_k; i += 32) {
+    weights[i] *= expert_scale == nullptr ? factor : factor * expert_scale[experts[i]];
+  }
 }
 
 // One CUDA block an expert: counts the choices of those before it, which is where its rows begin,
@@ -353,7 +356,8 @@ void launch_route(cudaStream_t stream, const RouteArgs& args, const ExpertRoutes
          .shared_bytes = 0,
          .overlaps_previous = true},
         choose_experts<T>, rule, args.logits.as<const T>(), args.logits.stride,
-        args.choice_bias == nullptr ? nullptr : args.choice_bias->as<const float>(), routes);
+        args.choice_bias == nullptr ? nullptr : args.choice_bias->as<const float>(),
+        args.expert_scale == nullptr ? nullptr : args.expert_scale->as<const float>(), routes);
   });
   launch(stream,
          {.grid = dim3(static_cast<unsigned>(routes.num_experts)),

@@ -86,10 +86,11 @@ struct SequenceRows {
   int32_t context_len = 0;
 };
 
-// A layer's keys and values: (num_blocks + 1, num_kv_heads, block_size, head_dim) each.
+// A layer's keys and values: of each of num_blocks + 1 blocks (num_kv_heads, block_size, head_dim).
 struct LayerCache {
   void* keys = nullptr;
   void* values = nullptr;
+  int32_t block_rows = 0;  // from one block to the next, in rows of head_dim elements
 };
 
 }  // namespace tgi::cuda

@@ -15,7 +15,7 @@ namespace tgi::cuda {
 namespace {
 
 constexpr int kWarps = 4;
-constexpr int kMaxHeadDim = 256;
+constexpr int kMaxHeadDim = 512;
 
 struct HeadShape {
   int32_t num_heads;
@@ -67,6 +67,7 @@ template <typename T, typename C>
 __global__ void norm_rope_store(HeadShape shape,
                                 const float* __restrict__ q_norm,
                                 const float* __restrict__ k_norm,
+                                const float* __restrict__ v_norm,
                                 const float* __restrict__ q_norm_bias,
                                 const float* __restrict__ k_norm_bias,
                                 StoreKvLaunch kv,
@@ -86,11 +87,11 @@ __global__ void norm_rope_store(HeadShape shape,
 
   const bool is_query = h < shape.num_heads;
   const bool is_value = h >= num_rotated;
-  const float* weight = is_value ? nullptr : is_query ? q_norm : k_norm;
+  const float* weight = is_value ? v_norm : is_query ? q_norm : k_norm;
   const float* bias = is_value ? nullptr : is_query ? q_norm_bias : k_norm_bias;
   const int norm_offset =
       is_query ? h * shape.q_norm_stride : (h - shape.num_heads) * shape.k_norm_stride;
-  if (weight != nullptr) weight += norm_offset;
+  if (weight != nullptr && !is_value) weight += norm_offset;
   if (bias != nullptr) bias += norm_offset;
   const bool rotates = !is_value && kv.cos_sin != nullptr;
   const bool clips = shape.clip > 0.0F;
@@ -127,10 +128,9 @@ __global__ void norm_rope_store(HeadShape shape,
   const TokenRow row = kv.rows[token];
   const int32_t block = kv.block_tables[static_cast<int64_t>(row.slot) * kv.max_blocks +
                                         row.context_index / kv.block_size];
-  const int64_t index =
-      ((static_cast<int64_t>(block) * shape.num_kv_heads + kv_head) * kv.block_size +
-       row.context_index % kv.block_size) *
-      kv.cache_head_dim;
+  const int64_t index = (static_cast<int64_t>(block) * kv.cache.block_rows +
+                         kv_head * kv.block_size + row.context_index % kv.block_size) *
+                        kv.cache_head_dim;
   const float* const scales = is_value ? kv.value_scales : kv.key_scales;
   const float inverse_scale = scales == nullptr ? 1.0F : 1.0F / scales[kv_head];
   store_cached(static_cast<C*>(is_value ? kv.cache.values : kv.cache.keys) + index,
@@ -171,17 +171,18 @@ void launch_qk_norm_rope_store_kv(cudaStream_t stream,
                             .overlaps_previous = true};
   const float* const q_norm = data_or_null(args.q_norm);
   const float* const k_norm = data_or_null(args.k_norm);
+  const float* const v_norm = data_or_null(args.v_norm);
   const float* const q_bias = data_or_null(args.q_norm_bias);
   const float* const k_bias = data_or_null(args.k_norm_bias);
   with_element(args.qkv.dtype, [&](auto element) {
     using T = decltype(element);
     if (kv.cache_dtype == args.qkv.dtype) {
-      launch(stream, grid, norm_rope_store<T, T>, shape, q_norm, k_norm, q_bias, k_bias, kv,
+      launch(stream, grid, norm_rope_store<T, T>, shape, q_norm, k_norm, v_norm, q_bias, k_bias, kv,
              args.qkv.as<T>());
     } else {
       TGI_CHECK(kv.cache_dtype == DType::kF8E4M3);
-      launch(stream, grid, norm_rope_store<T, f8>, shape, q_norm, k_norm, q_bias, k_bias, kv,
-             args.qkv.as<T>());
+      launch(stream, grid, norm_rope_store<T, f8>, shape, q_norm, k_norm, v_norm, q_bias, k_bias,
+             kv, args.qkv.as<T>());
     }
   });
 }

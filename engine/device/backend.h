@@ -147,6 +147,9 @@ struct SlotLayout {
   bool cuts_gates = false;        // statistical_top_k is called
   int32_t reported_cols = 0;      // of a row of StepResult.reported
   int32_t pooled_cols = 0;        // of a row that pool is given; 0: it is not called
+  // Where layers differ: the keys and values that attention will be given, each kind once;
+  // num_kv_heads and head_dim are the most of any.
+  std::vector<KvHeads> unlike_heads{};
 };
 
 // Of all that an adapter adds to one linear together.

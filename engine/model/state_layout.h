@@ -2,6 +2,7 @@
 // allocate_state.
 #pragma once
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -59,6 +60,17 @@ inline StateLayout recurrent_layout(const ModelConfig& config) {
           .state_size = state.state_size};
 }
 
+inline std::vector<KvHeads> unlike_heads(const KvPlan& plan, int num_ranks) {
+  std::vector<KvHeads> out;
+  for (const std::vector<KvHeads>& group : plan.heads) {
+    for (KvHeads heads : group) {
+      heads.num_kv_heads /= num_ranks;
+      if (std::ranges::find(out, heads) == out.end()) out.push_back(heads);
+    }
+  }
+  return out;
+}
+
 inline SlotLayout slot_layout(const ModelConfig& config,
                               const KvPlan& plan,
                               const StateSize& size) {
@@ -84,7 +96,8 @@ inline SlotLayout slot_layout(const ModelConfig& config,
           .num_streams = config.streams.count,
           .cuts_gates = cuts_gates(config),
           .reported_cols = size.reported_cols,
-          .pooled_cols = config.gives_vectors || size.pools_rows ? config.hidden_size : 0};
+          .pooled_cols = config.gives_vectors || size.pools_rows ? config.hidden_size : 0,
+          .unlike_heads = unlike_heads(plan, size.num_ranks)};
 }
 
 inline void allocate_state(Device& device,

@@ -233,7 +233,46 @@ std::vector<Setup> setups() {
        .bias_reach = 150},
       {.name = "causal, distances", .bias_reach = 40},
       {.name = "heads of v normed too", .norms = true, .rope = make_rope(16), .value_norm = true},
+      {.name = "heads of v normed alone, f16 cache", .dtype = DType::kF16, .value_norm = true},
+      {.name = "heads of v normed too, after the rotation, bf16 cache",
+       .num_heads = 6,
+       .num_kv_heads = 3,
+       .head_dim = 40,
+       .dtype = DType::kBF16,
+       .norms = true,
+       .norm_after_rope = true,
+       .norm_kind = NormKind::kLayer,
+       .own_norms = true,
+       .rope = make_rope(16),
+       .value_norm = true},
+      {.name = "heads wider than 256, bf16 cache",
+       .num_heads = 4,
+       .num_kv_heads = 2,
+       .head_dim = 512,
+       .dtype = DType::kBF16,
+       .norms = true,
+       .rope = make_rope(512),
+       .value_norm = true,
+       .lengths = {70, 1, 33}},
+      {.name = "heads wider than 256 of odd size, a window, softcap, sinks, f16 cache",
+       .num_heads = 5,
+       .num_kv_heads = 1,
+       .head_dim = 270,
+       .dtype = DType::kF16,
+       .block_size = 32,
+       .window = 20,
+       .softcap = 4.0F,
+       .sinks = true,
+       .lengths = {50, 5, 90}},
       {.name = "layers with other heads", .unlike = true},
+      {.name = "layers with other heads, f16 cache, others wider than 256",
+       .num_heads = 4,
+       .num_kv_heads = 2,
+       .head_dim = 240,
+       .dtype = DType::kF16,
+       .alibi = true,
+       .unlike = true,
+       .lengths = {70, 5, 40}},
       {.name = "layers with other heads, bf16, blocks of 32, a window",
        .num_heads = 6,
        .num_kv_heads = 3,
@@ -551,8 +590,7 @@ double tolerance(const Setup& setup, DType activation) {
 
 bool can_run(const DeviceCase& device_case, const Setup& setup) {
   return device_case.can_cache(setup.dtype, setup.head_dim) &&
-         (!for_encoders(setup) || device_case.takes_encoders) &&
-         (!(setup.unlike || setup.value_norm) || device_case.takes_unlike_heads);
+         (!for_encoders(setup) || device_case.takes_encoders);
 }
 
 }  // namespace

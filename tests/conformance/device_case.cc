@@ -35,10 +35,9 @@ void add_cuda(Backend& backend, const std::string& kind, std::vector<DeviceCase>
                  return storage.stored || dtype == DType::kBF16;
                },
            .holds_cache = [dtype](DType cache,
-                                  int32_t head_dim) { return cache == dtype && head_dim <= 256; },
+                                  int32_t head_dim) { return cache == dtype && head_dim <= 512; },
            .holds_latents = [dtype](DType cache) { return cache == dtype; },
            .takes_encoders = false,
-           .takes_unlike_heads = false,
            .is_slow = true});
     }
   }

@@ -22,8 +22,7 @@ struct DeviceCase {
   std::function<bool(DType cache)> holds_latents{};  // of latent attention
 
   bool takes_encoders = true;
-  bool takes_unlike_heads = true;  // of layers, in one cache; norms of values; scales of experts
-  bool is_slow = false;            // the tests leave out what differs in nothing but size
+  bool is_slow = false;  // the tests leave out what differs in nothing but size
 
   bool can_hold(const MatrixStorage& storage) const {
     return !holds_matrix || holds_matrix(storage);

@@ -222,8 +222,11 @@ std::vector<float> AttentionCase::run(const std::vector<SequenceRows>& sequences
   const DeviceArray merges(plan.merges);
   const DeviceArray num_merges(std::vector<int32_t>{static_cast<int32_t>(plan.merges.size())});
   const DeviceArray tiles(plan.tiles);
-  const DeviceArray partials(sizeof(float) * static_cast<size_t>(attention_partial_floats(
-                                                 max_partials, setup_.group, setup_.head_dim)));
+  const int64_t num_floats =
+      setup_.head_dim > kMaxNarrowDim
+          ? wide_partial_floats(setup_.num_decode_blocks, setup_.head_dim)
+          : attention_partial_floats(max_partials, setup_.group, setup_.head_dim);
+  const DeviceArray partials(sizeof(float) * static_cast<size_t>(num_floats));
   const int64_t out_stride = setup_.width() + 16;
   const DeviceArray out(encode(
       setup_.dtype, std::vector<float>(static_cast<size_t>(num_tokens_ * out_stride), kUntouched)));
@@ -242,7 +245,9 @@ std::vector<float> AttentionCase::run(const std::vector<SequenceRows>& sequences
       .q = {q.as<void>(), setup_.dtype, num_tokens_, setup_.width(), q_stride_},
       .out = {out.as<void>(), setup_.dtype, num_tokens_, setup_.width(), out_stride}};
   const AttentionLaunch launch = {
-      .cache = {.keys = keys.as<void>(), .values = values.as<void>()},
+      .cache = {.keys = keys.as<void>(),
+                .values = values.as<void>(),
+                .block_rows = setup_.num_kv_heads * setup_.block_size},
       .cache_dtype = stored,
       .key_scales = setup_.cache_is_f8 ? key_scales.as<float>() : nullptr,
       .value_scales = setup_.cache_is_f8 ? value_scales.as<float>() : nullptr,
@@ -255,12 +260,14 @@ std::vector<float> AttentionCase::run(const std::vector<SequenceRows>& sequences
                .merges = merges.as<DecodeMerge>(),
                .num_merges = num_merges.as<int32_t>(),
                .tiles = tiles.as<PrefillTile>()},
+      .num_sequences = num_sequences,
       // As in a captured step: launched although there may be nothing to do.
       .num_decode_blocks = deterministic ? 0 : setup_.num_decode_blocks,
       .max_merges = max_decode_merges(num_sequences, options),
       .num_tiles = static_cast<int32_t>(plan.tiles.size()),
-      .partials = partials.as<float>()};
-  prepare_attention_kernels();
+      .partials = partials.as<float>(),
+      .shared_bytes_of_multiprocessor = setup_.shared_bytes};
+  prepare_attention_kernels(setup_.shared_bytes);
   launch_attention(nullptr, args, launch);
   REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
 

@@ -27,6 +27,7 @@ struct AttentionSetup {
   int32_t num_padding_rows = 0;  // after those of the sequences: of nobody's slot, one token each
   int32_t num_decode_blocks = 5;
   bool deterministic = false;
+  int64_t shared_bytes = int64_t{228} << 10;  // of a multiprocessor
   // (optional: -1) A token of the first sequence whose key is what the last row of the sequence
   // asks for, in head 0: all attention of that row and head belongs there.
   int32_t needle = -1;

@@ -103,6 +103,42 @@ TEST_CASE("decode_agrees_with_plain_loops") {
   }
 }
 
+TEST_CASE("heads wider than 256 agree with plain loops, whatever a multiprocessor has room for") {
+  uint32_t seed = 900;
+  const std::vector<SequenceRows> decode = {rows_of(1, 1), rows_of(1, 150), rows_of(1, 67)};
+  for (const int32_t head_dim : {272, 384, 512}) {
+    for (const int32_t group : {1, 4, 20}) {
+      check_case({.dtype = group == 4 ? DType::kF16 : DType::kBF16,
+                  .cache_is_f8 = head_dim == 384,
+                  .group = group,
+                  .num_kv_heads = group == 20 ? 1 : 2,
+                  .head_dim = head_dim,
+                  .block_size = group == 1 ? 24 : 16,
+                  .sliding_window = group == 4 ? 40 : 0,
+                  .alibi = head_dim == 272,
+                  .sinks = group != 1,
+                  .sequences = decode,
+                  .num_padding_rows = 1,
+                  .num_decode_blocks = head_dim == 512 ? 40 : 5},
+                 seed++);
+    }
+  }
+  for (const int64_t shared_kib : {100, 228}) {
+    for (const bool f8 : {false, true}) {
+      check_case({.cache_is_f8 = f8,
+                  .group = f8 ? 3 : 8,
+                  .num_kv_heads = f8 ? 2 : 1,
+                  .head_dim = f8 ? 512 : 288,
+                  .attention_chunk = f8 ? 0 : 50,
+                  .softcap = f8 ? 5.0F : 0.0F,
+                  .sinks = f8,
+                  .sequences = {rows_of(66, 70), rows_of(5, 130), rows_of(1, 90)},
+                  .shared_bytes = shared_kib << 10},
+                 seed++);
+    }
+  }
+}
+
 TEST_CASE("rows_of_deterministic_steps_agree_with_plain_loops") {
   check_case({.group = 4,
               .head_dim = 64,
@@ -262,6 +298,8 @@ TEST_CASE("a_rows_bits_do_not_depend_on_its_chunk") {
   check_cuts({.group = 1, .head_dim = 32, .attention_chunk = 30}, 403);
   check_cuts({.cache_is_f8 = true, .group = 2, .head_dim = 80, .softcap = 10.0F}, 402);
   check_cuts({.group = 2, .head_dim = 64, .alibi = true}, 403);
+  check_cuts({.group = 3, .head_dim = 288, .sliding_window = 40, .sinks = true}, 404);
+  check_cuts({.cache_is_f8 = true, .group = 2, .head_dim = 512, .shared_bytes = 100 << 10}, 405);
 }
 
 TEST_CASE("a_captured_step_with_nothing_to_do_writes_nothing") {
@@ -279,7 +317,8 @@ TEST_CASE("shapes_without_kernels_are_refused") {
   CHECK_NOTHROW(check_attention(128, 32, 8));
   CHECK_NOTHROW(check_attention(16, 32, 1));
   CHECK_THROWS_AS(check_attention(120, 32, 8), Error);
-  CHECK_THROWS_AS(check_attention(272, 32, 8), Error);
+  CHECK_NOTHROW(check_attention(512, 32, 8));
+  CHECK_THROWS_AS(check_attention(528, 32, 8), Error);
   CHECK_THROWS_AS(check_attention(64, 33, 1), Error);
   CHECK_THROWS_AS(check_attention(64, 9, 2), Error);
 }

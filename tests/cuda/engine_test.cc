@@ -230,6 +230,15 @@ TEST_CASE("captured steps carry on each slot's state as steps by themselves do",
   }
 }
 
+// Streams of hidden states, cuts of gates, rows for each layer; heads that differ, experts with a
+// scale each, and layers that read the keys and values of others.
+TEST_CASE("captured steps of layers that differ give what steps by themselves do",
+          "[gpu]" TGI_NOT_UNDER_SANITIZERS) {
+  for (const char* model : {"gemma3n-shared-kv", "gemma4-everything", "gemma4-experts"}) {
+    check_captured(golden_models("families") + "/" + model);
+  }
+}
+
 TEST_CASE("an idle engine captures every bucket, and a deterministic one none") {
   Answer told, other;
   Served served({});

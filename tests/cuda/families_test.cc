@@ -129,10 +129,13 @@ void check_folder(const std::filesystem::path& folder, std::span<const DType> dt
     // Roundings of activations around 1, layer by layer: measured up to 0.13 (of weights that were
     // f16) and 0.023. Where two experts are nearly as good, those of bf16 may choose the other:
     // then the token, and those that attend to it, say something else. Gates that multiply gates
-    // amplify some roundings: torch's bf16 is 0.77 off at one of ten tokens of an LFM2.
+    // amplify some roundings: torch's bf16 is 0.77 off at one of ten tokens of an LFM2. So do gates
+    // of which few numbers are kept: of a Gemma 3n with 10 such layers the processor, in f32, is
+    // 0.53 off at one of ten tokens with weights rounded to bf16, 0.011 with f16.
     const double allowed = dtype == DType::kBF16 ? 0.2 : 0.03;
-    const bool may_be_far_off =
-        dtype == DType::kBF16 && (model.config.experts.num_experts > 0 || has_state(model.config));
+    const bool may_be_far_off = cuts_gates(model.config) ||
+                                (dtype == DType::kBF16 &&
+                                 (model.config.experts.num_experts > 0 || has_state(model.config)));
     std::vector<double> off;
     for (size_t i = 0; i < got.size(); ++i) {
       off.push_back(std::abs(static_cast<double>(got[i]) - static_cast<double>(wanted[i])));
@@ -140,21 +143,6 @@ void check_folder(const std::filesystem::path& folder, std::span<const DType> dt
     std::ranges::sort(off);
     CHECK(off[may_be_far_off ? off.size() / 2 : off.size() - 1] < allowed);
   }
-}
-
-// Heads of several sizes, or norms of their values.
-bool is_refused(const ModelConfig& config) {
-  return has_unlike_heads(config) || count_layers(config, &LayerPlan::divides_v) > 0;
-}
-
-void check_refusal(const std::filesystem::path& folder) {
-  const auto files = open_folder(folder.string());
-  const LoadedConfig model = load_model_config(*files);
-  const auto checkpoint = open_checkpoint(*files);
-  INFO(folder.filename().string());
-  CHECK_THROWS_WITH(load_worker(make_device(cuda::tested_backend(), DType::kBF16), model,
-                                *checkpoint, DType::kBF16),
-                    Catch::Contains("use --backend cpu"));
 }
 
 }  // namespace
@@ -170,11 +158,8 @@ TEST_CASE(
   const auto families = model_folders("families");
   for (const std::filesystem::path& folder : families) {
     const ModelConfig config = load_model_config(*open_folder(folder.string())).config;
-    if (is_refused(config)) {
-      check_refusal(folder);
-      continue;
-    }
-    const bool is_strict = has_state(config) && config.experts.num_experts == 0;
+    const bool is_strict =
+        (has_state(config) || cuts_gates(config)) && config.experts.num_experts == 0;
     check_folder(folder, {kBoth, is_strict ? 2U : 1U});
   }
   if (std::getenv("TGI_GOLDEN_FAMILY") != nullptr) return;
