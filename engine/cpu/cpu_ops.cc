@@ -319,7 +319,8 @@ void CpuDevice::pick_rows(const SampleArgs& args, int64_t begin, int64_t count) 
                 .drafts = drafts,
                 .previous_id = drafts.empty() ? slots_->last_token(sample.slot) : drafts.back(),
                 .position = sample.position,
-                .allowed = rows_.allowed(at)},
+                .allowed = rows_.allowed(at),
+                .draw_ids = args.draw_ids},
                kernels_.sampler_math, scratch_[static_cast<size_t>(thread)].sampler,
                result_.sampled[at]);
   });

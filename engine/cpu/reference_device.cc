@@ -335,7 +335,8 @@ void ReferenceDevice::sample(const SampleArgs& args) {
                 .drafts = drafts,
                 .previous_id = drafts.empty() ? slots_->last_token(row.slot) : drafts.back(),
                 .position = row.position,
-                .allowed = rows_.allowed(i)},
+                .allowed = rows_.allowed(i),
+                .draw_ids = args.draw_ids},
                math, scratch, result_.sampled[i]);
   }
   for (size_t i = 0; i < rows_.score_rows.size(); ++i) {

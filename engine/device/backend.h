@@ -406,6 +406,9 @@ struct SampleArgs {
   float logit_scale = 1.0F;
   float logit_softcap = 0.0F;  // 0: off
   int32_t site = -1;           // as LowRankArgs, of the logits before scale and cap; -1: nothing
+  // (optional) (vocab), in host memory: of each row of the head the token by whose random bits it
+  // is drawn, each once. REQUIRES: DeviceInfo.reports_rows.
+  const int32_t* draw_ids = nullptr;
 };
 
 struct PoolArgs {

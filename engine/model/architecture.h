@@ -196,6 +196,7 @@ enum class Dim : uint8_t {
   kOne,     // the tensor is a vector
   kOneRow,  // the tensor is a matrix all the same
   kVocab,
+  kHeadVocab,  // of a head that draws fewer
   kPositions,  // with the rows before that of position 0
   kTokenTypes,
   kLayerInputVocab,
@@ -208,6 +209,7 @@ enum class Dim : uint8_t {
   kDistanceBiases,  // stored (buckets, heads)
   kHidden,
   kEmbedding,
+  kAttentionInput,  // what q, k and v read, where that is wider than the stream
   kIntermediate,
   kGateUp,  // gate, then up
   kUpGate,  // up, then gate

@@ -159,6 +159,9 @@ struct ModelConfig {
   int32_t vocab_size = 0;
   int32_t hidden_size = 0;
   int32_t embedding_size = 0;  // of a token in the table and the head; 0: hidden_size
+  // Where a layer is loaded that drafts: what its q, k and v read, and the rows of its head.
+  int32_t attention_input_size = 0;  // 0: hidden_size
+  int32_t head_vocab_size = 0;       // 0: vocab_size
   int32_t intermediate_size = 0;
   int32_t num_layers = 0;
   int32_t num_heads = 0;
@@ -294,9 +297,9 @@ inline bool has_shared_kv(const ModelConfig& config) {
 
 // The widest row that a matrix of the model is multiplied with.
 inline int32_t max_matmul_cols(const ModelConfig& config) {
-  return std::max({config.hidden_size, config.embedding_size, most_intermediate(config),
-                   config.experts.intermediate_size, config.experts.hidden_size,
-                   config.experts.shared_intermediate_size,
+  return std::max({config.hidden_size, config.embedding_size, config.attention_input_size,
+                   most_intermediate(config), config.experts.intermediate_size,
+                   config.experts.hidden_size, config.experts.shared_intermediate_size,
                    config.num_heads * most_kv_heads(config).head_dim, config.latent.rank,
                    config.latent.query_rank, config.num_heads * config.latent.value_dim,
                    static_cast<int32_t>(config.state.num_channels()), config.state.step_rank,
@@ -362,6 +365,14 @@ constexpr bool has_latents(const ModelConfig& config) {
 // Of a row of the table of embeddings, and of the head.
 constexpr int32_t embedding_cols(const ModelConfig& config) {
   return config.embedding_size > 0 ? config.embedding_size : config.hidden_size;
+}
+
+// What q, k and v read.
+constexpr int32_t attention_input_cols(const ModelConfig& config) {
+  return config.attention_input_size > 0 ? config.attention_input_size : config.hidden_size;
+}
+constexpr int32_t head_vocab_rows(const ModelConfig& config) {
+  return config.head_vocab_size > 0 ? config.head_vocab_size : config.vocab_size;
 }
 
 // What an expert reads and gives.

@@ -68,6 +68,8 @@ int64_t dim_size(Dim dim, const ModelConfig& config, int32_t layer) {
       return 1;
     case Dim::kVocab:
       return config.vocab_size;
+    case Dim::kHeadVocab:
+      return head_vocab_rows(config);
     case Dim::kDistanceBiases:
       return int64_t{config.distance_buckets} * config.num_heads;
     case Dim::kTokenTypes:
@@ -92,6 +94,8 @@ int64_t dim_size(Dim dim, const ModelConfig& config, int32_t layer) {
       return config.hidden_size;
     case Dim::kEmbedding:
       return embedding_cols(config);
+    case Dim::kAttentionInput:
+      return attention_input_cols(config);
     case Dim::kIntermediate:
       return intermediate_size_of(config, layer);
     case Dim::kGateUp:

@@ -170,6 +170,15 @@ void Transformer::run_layer(int32_t layer, const Tensor& hidden) {
   add_branch(stream);
 }
 
+void Transformer::run_layer_beside(int32_t layer, const Tensor& x, const Tensor& hidden) {
+  const LayerWeights& weights = weights_.layers[static_cast<size_t>(layer)];
+  Stream stream = stream_at(hidden);
+  run_mixers(layer, weights, x, stream.branch);
+  write(stream, weights.attention_post_norm);
+  run_mlp_branch(layer, weights, stream);
+  add_branch(stream);
+}
+
 void Transformer::run_head(const Tensor& hidden) {
   const Tensor rows = workspace_.last_rows.first_rows(hidden.rows);
   NormArgs final_norm = norm_args(weights_.final_norm, weights_.final_norm_bias);
@@ -267,6 +276,11 @@ void Transformer::run_branches(int32_t layer, const LayerWeights& weights, Strea
     write(stream, weights.attention_post_norm);
     if (has_laurel) add_laurel(stream);
   }
+  run_mlp_branch(layer, weights, stream);
+}
+
+void Transformer::run_mlp_branch(int32_t layer, const LayerWeights& weights, Stream& stream) {
+  const LayerPlan& plan = config_.layers[static_cast<size_t>(layer)];
   if (plan.mlp == MlpKind::kBoth) {
     run_both_mlps(weights, stream);
   } else if (plan.mlp != MlpKind::kNone) {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "engine/device/backend.h"
 #include "engine/device/communicator.h"
 #include "engine/model/kv_plan.h"
@@ -44,8 +45,11 @@ class Transformer final : public Forward {
   // first step. REQUIRES: the model draws tokens, the device has the op `pool`.
   void report_hidden() { reports_hidden_ = true; }
   // From now on steps that want it report these rows. Before the first step. REQUIRES: the device
-  // has the op `report_rows`; its SlotLayout was told of them.
-  void report_rows(ReportedRows rows) { reported_ = std::move(rows); }
+  // has the op `report_rows`; its SlotLayout was told of them; the model has one stream.
+  void report_rows(ReportedRows rows) {
+    TGI_CHECK(rows.is_empty() || !has_streams(config_));
+    reported_ = std::move(rows);
+  }
 
   // A step's parts one by one, for who holds the hidden states between them (engine/quantize); only
   // from within another Forward. `hidden`: (num_tokens, stream_cols) in the device's memory and its
@@ -53,7 +57,10 @@ class Transformer final : public Forward {
   // The bits are those of run().
   void run_embedding(const Tensor& hidden);
   void run_layer(int32_t layer, const Tensor& hidden);  // in place
-  void run_head(const Tensor& hidden);                  // every row goes to Device::sample
+  // The same of a layer whose attention reads `x` in place of what its norm makes of the stream:
+  // (num_tokens, attention_input_cols).
+  void run_layer_beside(int32_t layer, const Tensor& x, const Tensor& hidden);
+  void run_head(const Tensor& hidden);  // every row goes to Device::sample
 
  private:
   struct Workspace {
@@ -117,6 +124,7 @@ class Transformer final : public Forward {
   void add_to_embedding(const Tensor& embedded);
   void run_layer_on(int32_t layer, Stream& stream);
   void run_branches(int32_t layer, const LayerWeights& weights, Stream& stream);
+  void run_mlp_branch(int32_t layer, const LayerWeights& weights, Stream& stream);
   void run_branches_at_once(const LayerWeights& weights, int32_t layer, Stream& stream);
 
   void report_before(int32_t layer, Stream& stream);

@@ -98,6 +98,18 @@ bool has_filters(const SamplingParams& params) {
   return params.top_k > 0 || params.top_p < 1.0F || params.typical_p < 1.0F || params.min_p > 0.0F;
 }
 
+// The place of what is drawn.
+int32_t draw_by(const SamplerMath& math,
+                const float* values,
+                const int32_t* draw_ids,
+                int64_t count,
+                float highest,
+                const DrawKey& key) {
+  const int32_t drawn = math.draw(values, draw_ids, count, highest, key);
+  if (draw_ids == nullptr || drawn < 0) return drawn;
+  return static_cast<int32_t>(std::find(draw_ids, draw_ids + count, drawn) - draw_ids);
+}
+
 // `logits` may be those of the scratch.
 int32_t draw(const SamplerRow& row,
              const float* logits,
@@ -111,14 +123,22 @@ int32_t draw(const SamplerRow& row,
                     .position = static_cast<uint32_t>(row.position),
                     .sequence_index = params.sequence_index};
   if (!has_filters(params)) {
-    return math.draw(scratch.logits.data(), nullptr, row.vocab_size, highest, key);
+    return draw_by(math, scratch.logits.data(), row.draw_ids, row.vocab_size, highest, key);
   }
   Candidates candidates(params, highest, math, scratch);
   if (params.top_p < 1.0F) candidates.keep_top_p(params.top_p);
   if (params.typical_p < 1.0F) candidates.keep_typical(params.typical_p);
   if (params.min_p > 0.0F) candidates.keep_min_p(params.min_p);
-  return math.draw(candidates.values(), candidates.ids(), candidates.count(), candidates.highest(),
-                   key);
+  const int32_t* const ids = candidates.ids();
+  if (row.draw_ids == nullptr) {
+    return math.draw(candidates.values(), ids, candidates.count(), candidates.highest(), key);
+  }
+  int32_t* const draw_ids = scratch.order.data();
+  std::transform(ids, ids + candidates.count(), draw_ids,
+                 [&](int32_t id) { return row.draw_ids[id]; });
+  const int32_t index =
+      draw_by(math, candidates.values(), draw_ids, candidates.count(), candidates.highest(), key);
+  return index < 0 ? index : ids[index];
 }
 
 int32_t pick(const SamplerRow& row, const SamplerMath& math, SamplerScratch& scratch) {

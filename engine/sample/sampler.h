@@ -38,6 +38,8 @@ struct SamplerRow {
   int32_t previous_id = -1;             // the last token of the context, for the watermark
   int32_t position = 0;                 // of the token to be drawn
   const uint32_t* allowed = nullptr;    // (optional) bit id % 32 of word id / 32; null: all
+  // (optional) (vocab_size), each once: by whose random bits an id is drawn; null: by its own.
+  const int32_t* draw_ids = nullptr;
 };
 
 class SamplerScratch {

@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <set>
 #include <vector>
@@ -170,6 +171,33 @@ TEST_CASE("a watermark shows in the share of green tokens") {
   int num_green = 0;
   for (int32_t id = 0; id < 10000; ++id) num_green += is_green(17, id) ? 1 : 0;
   CHECK(std::abs(num_green - 5000) < 250);
+}
+
+TEST_CASE("ids that are drawn by the random bits of others draw what those would") {
+  Floats logits(300);
+  for (size_t i = 0; i < logits.size(); ++i) logits[i] = std::sin(static_cast<float>(i));
+  // Some of them, in another order.
+  std::vector<int32_t> draw_ids;
+  Floats some(logits.size(), -std::numeric_limits<float>::infinity());
+  Floats reordered;
+  for (int32_t i = 0; i < 150; ++i) {
+    const int32_t id = i * 77 % 300;
+    draw_ids.push_back(id);
+    reordered.push_back(logits[static_cast<size_t>(id)]);
+    some[static_cast<size_t>(id)] = reordered.back();
+  }
+  std::set<int32_t> drawn;
+  for (SamplingParams params : {SamplingParams{}, {.top_p = 0.9F}, {.temperature = 0.5F}}) {
+    params.do_sample = true;
+    for (int position = 0; position < 50; ++position) {
+      const int32_t id = sample(some, params, {.position = position}).token.id;
+      const int32_t place =
+          sample(reordered, params, {.position = position, .draw_ids = draw_ids.data()}).token.id;
+      CHECK(draw_ids[static_cast<size_t>(place)] == id);
+      drawn.insert(id);
+    }
+  }
+  CHECK(drawn.size() > 20);
 }
 
 TEST_CASE("a biased distribution is drawn from as it is") {

@@ -37,6 +37,7 @@ struct Extra {
   int32_t previous_id = -1;
   int32_t position = 0;
   const uint32_t* allowed = nullptr;
+  const int32_t* draw_ids = nullptr;
 };
 
 inline SampledToken sample(const Floats& logits,
@@ -52,7 +53,8 @@ inline SampledToken sample(const Floats& logits,
               .history = extra.history,
               .previous_id = extra.previous_id,
               .position = extra.position,
-              .allowed = extra.allowed},
+              .allowed = extra.allowed,
+              .draw_ids = extra.draw_ids},
              math, scratch, out);
   return out;
 }
