@@ -17,8 +17,10 @@ class StepCost {
   // The same of so many milliseconds beside the step.
   double price_of(double ms, double num_rows, double num_tokens) const;
 
- private:
+  // Of a step of so many rows; 0: nothing is known yet.
   double step_ms(double num_rows) const;
+
+ private:
   double ms_per_row() const;
 
   // Weighted by age.

@@ -127,11 +127,13 @@ void Engine::retire_step() {
   const auto now = Clock::now();
   // Submitted while another ran, it began when that was done.
   step.started = std::max(step.started, last_computed_);
+  const std::chrono::duration<double, std::milli> interval = now - last_computed_;
   last_computed_ = now;
   last_retired_ = step.scheduled.step;
   scheduler_.step_retired(step.scheduled, result.sampled, result.pooled, result.reported);
   scheduler_.observe_step_time(
-      step.scheduled, std::chrono::duration<double, std::milli>(now - step.started).count());
+      step.scheduled, std::chrono::duration<double, std::milli>(now - step.started).count(),
+      interval.count());
   ++counters_.num_steps;
   ++num_steps_ended_;
   take_scores(step.scheduled, result);

@@ -91,6 +91,8 @@ bool Scheduler::next_batch(Batch& batch, ScheduledStep& scheduled) {
     admit_waiting(batch, scheduled, chunk_budget(scheduled));
 
   if (batch.num_tokens() == 0) return false;
+  scheduled.was_drafted =
+      speculator_ != nullptr && (speculator_->has_looked() || batch.reports_rows);
   scheduled.step = ++last_step_;
   kv_cache_.step_submitted(last_step_);
   return true;
@@ -514,9 +516,19 @@ void Scheduler::append_drawn(ScheduledStep::Part& part, std::span<const SampledT
   if (part.num_drafts > 0) sequence.num_scheduled_tokens = sequence.num_computed_tokens;
 }
 
-void Scheduler::observe_step_time(const ScheduledStep& scheduled, double elapsed_ms) {
+void Scheduler::observe_step_time(const ScheduledStep& scheduled,
+                                  double elapsed_ms,
+                                  double interval_ms) {
   if (speculator_ != nullptr && scheduled.num_prefill_tokens == 0) {
-    speculator_->observe_step(scheduled.num_decode_tokens, elapsed_ms);
+    Speculator::StepTime step{.num_rows = scheduled.num_decode_tokens,
+                              .elapsed_ms = elapsed_ms,
+                              .interval_ms = interval_ms,
+                              .was_drafted = scheduled.was_drafted};
+    for (const ScheduledStep::Part& part : scheduled.parts) {
+      ++step.num_sequences;
+      step.num_tokens += part.num_appended;
+    }
+    speculator_->observe_step(step);
   }
   if (scheduled.num_prefill_tokens < options_.min_chunk_tokens) return;
   const double measured = elapsed_ms / (scheduled.num_prefill_tokens + scheduled.num_decode_tokens);

@@ -69,6 +69,7 @@ struct ScheduledStep {
   std::vector<Part> parts;
   int32_t num_prefill_tokens = 0;
   int32_t num_decode_tokens = 0;
+  bool was_drafted = false;  // a drafter worked for it, or will read it
 };
 
 class Scheduler {
@@ -100,8 +101,9 @@ class Scheduler {
                     std::span<const std::vector<float>> pooled = {},
                     std::span<const float> reported = {});
 
-  // How long a step took, for target_step_ms.
-  void observe_step_time(const ScheduledStep& scheduled, double elapsed_ms);
+  // How long a step took, for target_step_ms; and from the end of the one before to its own, for
+  // what drafts are worth.
+  void observe_step_time(const ScheduledStep& scheduled, double elapsed_ms, double interval_ms = 0);
 
   int32_t num_running() const { return static_cast<int32_t>(running_.size()); }
   int32_t num_waiting() const { return static_cast<int32_t>(waiting_.size()); }

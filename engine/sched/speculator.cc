@@ -17,6 +17,7 @@ constexpr double kTooDear = 0.7;       // a row at this price is not worth a try
 constexpr int32_t kTryEvery = 64;      // steps, where drafts are not worth their rows
 constexpr double kWorthWaiting = 0.3;  // acceptance: for less no step is missed
 constexpr int32_t kLongestRest = 63;   // steps, after which a token is waited for again
+constexpr double kTryShare = 0.01;     // of the time goes to tries at most, where they take any
 constexpr double kKeptOfTime = 0.9;    // of what was known of the drafter's time, with each look
 
 }  // namespace
@@ -63,13 +64,14 @@ int32_t Speculator::num_worthwhile(const Sequence& sequence,
 bool Speculator::is_due(Sequence& sequence, double rows, double tokens) const {
   if (cost_.row_price(rows, tokens) > kTooDear || --sequence.speculation.steps_to_try > 0)
     return false;
+  if (ms_of_last_look_ > kTryShare * ms_since_look_) return false;
   sequence.speculation.steps_to_try = kTryEvery;
   return true;
 }
 
 bool Speculator::waits_for_token(Sequence& sequence) {
   Speculation& own = sequence.speculation;
-  if (most_drafts(sequence) <= 0) return false;
+  if (most_drafts(sequence) <= 0 || is_off()) return false;
   if (acceptance(sequence) < kWorthWaiting && !options_.at_any_price) return false;
   if (own.steps_of_rest > 0) {
     --own.steps_of_rest;
@@ -127,6 +129,9 @@ void Speculator::look(std::span<Sequence* const> sequences, std::span<const int3
   drafter_->draft(wanted_);
   if (drafter_->is_free()) return;
   const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - began;
+  has_looked_ = true;
+  ms_of_last_look_ = took.count();
+  ms_since_look_ = 0;
   int32_t num_drafts = 0;
   for (const Sequence* const sequence : sequences) {
     num_drafts += static_cast<int32_t>(sequence->draft_ids.size());
@@ -144,6 +149,7 @@ void Speculator::draft(std::span<Sequence* const> sequences, int32_t max_drafts)
   auto rows = static_cast<double>(sequences.size());
   double tokens = rows;
   last_num_rows_ = rows;
+  if (is_off()) return;
   for (Sequence* const sequence : sequences) {
     const int32_t most = std::min(most_drafts(*sequence), max_drafts);
     if (most <= 0 || sequence->num_pending_tokens > 0) continue;
@@ -160,8 +166,11 @@ void Speculator::draft(std::span<Sequence* const> sequences, int32_t max_drafts)
   if (drafting_.empty()) return;
   look(drafting_, num_wanted_);
   for (Sequence* const sequence : drafting_) {
+    const bool was_drafted = !sequence->draft_ids.empty();
     cut(*sequence);
-    if (sequence->draft_ids.empty()) rest(sequence->speculation);
+    if (!sequence->draft_ids.empty()) continue;
+    if (was_drafted && !drafter_->is_free()) learn(*sequence, 1, 0);
+    rest(sequence->speculation);
   }
 }
 
@@ -192,16 +201,29 @@ void Speculator::cut(Sequence& sequence) const {
   if (guide != nullptr) guide->rollback();
 }
 
+void Speculator::learn(Sequence& sequence, double num_tried, double num_right) {
+  Speculation& own = sequence.speculation;
+  own.num_tried = kKept * own.num_tried + num_tried;
+  own.num_right = kKept * own.num_right + num_right;
+  num_tried_ = kKeptOfAll * num_tried_ + num_tried;
+  num_right_ = kKeptOfAll * num_right_ + num_right;
+}
+
+void Speculator::observe_step(const StepTime& step) {
+  cost_.observe(step.num_rows, step.elapsed_ms);
+  ms_since_look_ += step.elapsed_ms;
+  balance_.pass(step.elapsed_ms);
+  if (!step.was_drafted || step.interval_ms <= 0 || step.num_sequences == 0) return;
+  const double each = cost_.step_ms(step.num_sequences) / step.num_sequences;
+  balance_.observe(step.interval_ms, each * step.num_tokens);
+}
+
 void Speculator::verified(Sequence& sequence, int32_t num_drafts, int32_t num_accepted) {
   counts_.num_drafted += num_drafts;
   counts_.num_accepted += num_accepted;
   // The first that was not drawn was tried; of those behind it nothing is known.
-  const double num_tried = std::min(num_accepted + 1, num_drafts);
+  learn(sequence, std::min(num_accepted + 1, num_drafts), num_accepted);
   Speculation& own = sequence.speculation;
-  own.num_tried = kKept * own.num_tried + num_tried;
-  own.num_right = kKept * own.num_right + num_accepted;
-  num_tried_ = kKeptOfAll * num_tried_ + num_tried;
-  num_right_ = kKeptOfAll * num_right_ + num_accepted;
   if (num_accepted == num_drafts) own.steps_to_try = 1;
   if (num_accepted == 0) return rest(own);
   own.has_waited = false;

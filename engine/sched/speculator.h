@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/draft/draft_balance.h"
 #include "engine/draft/drafter.h"
 #include "engine/draft/step_cost.h"
 #include "engine/sched/sequence.h"
@@ -45,7 +46,7 @@ class Speculator {
   }
   // Whether steps are to report the sequence's rows, which are then handed to read().
   bool wants_rows(const Sequence& sequence) const {
-    return sequence.speculation.max_drafts > 0 && drafter_->reads_rows();
+    return sequence.speculation.max_drafts > 0 && drafter_->reads_rows() && !is_off();
   }
   // `rows`: those of the tokens from `first_token` on.
   void add_computed(Sequence& sequence, int32_t first_token, std::span<const float> rows);
@@ -58,12 +59,26 @@ class Speculator {
   // Of a step's drafts so many were drawn.
   void verified(Sequence& sequence, int32_t num_drafts, int32_t num_accepted);
 
-  // A step of decoding sequences alone.
-  void observe_step(int32_t num_rows, double elapsed_ms) { cost_.observe(num_rows, elapsed_ms); }
+  // A step of decoding sequences alone: how long it took, and from the end of the one before to its
+  // own.
+  struct StepTime {
+    int32_t num_rows = 0;
+    double elapsed_ms = 0;
+    double interval_ms = 0;  // 0: not known
+    int32_t num_sequences = 0;
+    int32_t num_tokens = 0;    // that it gave
+    bool was_drafted = false;  // a drafter worked for it
+  };
+  void observe_step(const StepTime& step);
+
+  // Since the last call, for what is scheduled.
+  bool has_looked() { return std::exchange(has_looked_, false); }
 
   const Counts& counts() const { return counts_; }
 
  private:
+  // Drafts that take time have lost too much of it.
+  bool is_off() const { return balance_.is_off() && !options_.at_any_price; }
   double acceptance(const Sequence& sequence) const;
   double price(double rows, double tokens) const;
   int32_t num_worthwhile(const Sequence& sequence,
@@ -76,11 +91,16 @@ class Speculator {
   void look(std::span<Sequence* const> sequences, std::span<const int32_t> num_wanted);
   Drafter::Memory& memory_of(Sequence& sequence);
   void cut(Sequence& sequence) const;
+  void learn(Sequence& sequence, double num_tried, double num_right);
 
   const SpeculatorOptions options_;
   const std::unique_ptr<Drafter> drafter_;
   StepCost cost_;
+  DraftBalance balance_;
   double ms_per_draft_ = 0;  // that the drafter takes; 0: not known yet, or none
+  double ms_of_last_look_ = 0;
+  double ms_since_look_ = 0;
+  bool has_looked_ = false;
   Counts counts_;
   // Of the drafts of all sequences, as in Speculation.
   double num_tried_ = 0;

@@ -187,8 +187,9 @@ def test_bench_guided():
     assert len(rows(text, "alone|beside.*")) == 2
 
 
-def test_bench_speculation():
-    table = rows(run("bench_speculation", "--quick", "--bin-dir", BIN), "code of.*|goes round.*|never repeats.*")
+@pytest.mark.parametrize("flags", [(), ("--draft-model", "demo", "--speculate", "3")], ids=["n-gram", "draft-model"])
+def test_bench_speculation(flags):
+    table = rows(run("bench_speculation", "--quick", *flags, "--bin-dir", BIN), "code of.*|goes round.*|never repeats.*")
     assert [row[1] for row in table] == ["1", "3"] * 3
     for row in table:
         assert all(is_positive(cell) for cell in row[2:5]), row
