@@ -190,9 +190,10 @@ inline constexpr auto kModelSettings = std::to_array<ModelSetting>({
          .value_name = "FOLDER",
          .help = "heads that were made to draft for this model, in place of what followed the "
                  "same text before: Medusa's or an MLP speculator, as text-generation-inference "
-                 "reads them; --speculate 0 then drafts as many tokens as there are heads. mtp: "
-                 "the layer for the next tokens that the model's own checkpoint has (DeepSeek V3, "
-                 "GLM 4.5); --speculate 0 then drafts up to 3",
+                 "reads them; --speculate 0 then drafts as many tokens as there are heads. Or an "
+                 "EAGLE-3 drafter; --speculate 0 then drafts up to 5. mtp: the layer for the next "
+                 "tokens that the model's own checkpoint has (DeepSeek V3, GLM 4.5); "
+                 "--speculate 0 then drafts up to 3",
          .scope = SettingScope::kLoad,
          .is_model = true,
          .own_word = kOwnLayer,

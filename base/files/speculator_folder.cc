@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/error.h"
@@ -18,15 +19,20 @@ std::optional<std::string> base_of_speculator(const std::string& folder) {
   if (!config.is_object()) return std::nullopt;  // whoever loads it says what is wrong
   const Json* const type = config.contains("model_type") ? &config["model_type"] : nullptr;
   const bool is_mlp = type != nullptr && *type == "mlp_speculator";
-  if (!is_mlp && !config.contains("medusa_num_heads")) return std::nullopt;
-  const auto base = config.find("base_model_name_or_path");
-  if (base == config.end() || !base->is_string() || base->get<std::string>().empty()) {
+  const bool is_of_speculators = config.contains("speculators_model_type");
+  if (!is_mlp && !is_of_speculators && !config.contains("medusa_num_heads")) return std::nullopt;
+  const Json::json_pointer field(is_of_speculators ? "/speculators_config/verifier/name_or_path"
+                                                   : "/base_model_name_or_path");
+  const Json base = config.contains(field) ? config.at(field) : Json();
+  if (!base.is_string() || base.get<std::string>().empty()) {
+    std::string path_of_field = field.to_string().substr(1);
+    std::ranges::replace(path_of_field, '/', '.');
     throw Error(Code::kInvalidArgument,
-                fmt::format("{}: these heads draft for a model, but base_model_name_or_path does "
-                            "not say for which; give the model, and this folder with --speculator",
-                            path.string()));
+                fmt::format("{}: these heads draft for a model, but {} does not say for which; "
+                            "give the model, and this folder with --speculator",
+                            path.string(), path_of_field));
   }
-  const auto name = base->get<std::string>();
+  const auto name = base.get<std::string>();
   const std::filesystem::path beside = std::filesystem::path(folder) / name;
   if (!std::filesystem::is_directory(beside, error)) return name;
   return std::filesystem::weakly_canonical(beside).string();

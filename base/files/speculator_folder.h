@@ -1,5 +1,6 @@
 // A folder with heads that draft for a model and no model itself: what text-generation-inference
-// takes in place of a model, as the heads say for which one they were made.
+// takes in place of a model, as the heads say for which one they were made; so do those of vLLM's
+// speculators.
 #pragma once
 
 #include <optional>

@@ -242,9 +242,9 @@ void choose_drafter(PreparedModel& model) {
   }
   if (model.speculator_files == nullptr) return;
   throw Error(Code::kUnsupported,
-              fmt::format("{}: not the config.json of heads that draft, as it has "
-                          "neither medusa_num_heads nor the model_type mlp_speculator; a smaller "
-                          "model is given with --draft-model",
+              fmt::format("{}: not the config.json of what drafts, as it has neither "
+                          "medusa_num_heads nor the model_type mlp_speculator, nor is it of an "
+                          "EAGLE-3 drafter; a smaller model is given with --draft-model",
                           model.speculator_files->describe("config.json")));
 }
 

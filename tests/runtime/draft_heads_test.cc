@@ -237,6 +237,9 @@ TEST_CASE("heads in place of a model name the model that they draft for") {
   CHECK(base_of_speculator(kGolden + "models/llama") == std::nullopt);
   CHECK(base_of_speculator(kGolden) == std::nullopt);
   CHECK(base_of_speculator(kGolden + "drafters/medusa1") == kGolden + "models/llama");
+  CHECK(base_of_speculator(kGolden + "drafters/eagle3-speculators") ==
+        kGolden + "drafters/eagle3-model");
+  CHECK(base_of_speculator(kGolden + "drafters/eagle3-plain") == std::nullopt);
   ChangedHeads heads("mlp");
   heads.set("base_model_name_or_path", "ORG/NAME");
   CHECK(base_of_speculator(heads.path()) == "ORG/NAME");

@@ -6,14 +6,15 @@
 namespace tgi {
 
 extern const DrafterKind kDraftModel;
+extern const DrafterKind kEagleDrafter;
 extern const DrafterKind kMedusaDrafter;
 extern const DrafterKind kMlpDrafter;
 extern const DrafterKind kMtpDrafter;
 extern const DrafterKind kNgramDrafter;
 
 std::span<const DrafterKind* const> drafter_kinds() {
-  static constexpr std::array<const DrafterKind*, 5> kKinds = {
-      &kDraftModel, &kMedusaDrafter, &kMlpDrafter, &kMtpDrafter, &kNgramDrafter,
+  static constexpr std::array<const DrafterKind*, 6> kKinds = {
+      &kDraftModel, &kMedusaDrafter, &kMlpDrafter, &kEagleDrafter, &kMtpDrafter, &kNgramDrafter,
   };
   return kKinds;
 }

@@ -1,6 +1,7 @@
 #include "engine/runtime/drafters/row_drafter.h"
 
 #include <algorithm>
+#include <ranges>
 #include <utility>
 
 #include "base/error.h"
@@ -11,7 +12,10 @@ namespace tgi {
 // Rows [0, num_rows) are in its blocks; those behind them wait.
 class RowDrafter::Text final : public DraftSlots::Hold {
  public:
-  using Hold::Hold;
+  explicit Text(RowDrafter& drafter) : Hold(drafter.slots_), texts_(drafter.texts_) {
+    texts_.push_back(this);
+  }
+  ~Text() override { std::erase(texts_, this); }
 
   int32_t num_waiting(int64_t cols) const {
     return static_cast<int32_t>(static_cast<int64_t>(waiting.size()) / cols);
@@ -31,6 +35,10 @@ class RowDrafter::Text final : public DraftSlots::Hold {
   int32_t first = 0;  // the token at which row 0 was computed
   int32_t num_rows = 0;
   std::vector<float> waiting;  // (num_waiting, cols)
+  uint64_t last_read = 0;
+
+ private:
+  std::vector<Text*>& texts_;
 };
 
 RowDrafter::RowDrafter(std::unique_ptr<Device> device,
@@ -49,7 +57,7 @@ RowDrafter::RowDrafter(std::unique_ptr<Device> device,
 RowDrafter::~RowDrafter() = default;
 
 std::unique_ptr<Drafter::Memory> RowDrafter::start() {
-  return std::make_unique<Text>(slots_);
+  return std::make_unique<Text>(*this);
 }
 
 // What is shown once more, as after a preemption, takes the place of what was there; behind a gap
@@ -63,12 +71,25 @@ void RowDrafter::take_over(Text& text, const Computed& computed, int64_t cols) {
   text.num_rows = std::min(text.num_rows, row);
 }
 
+// There is room for the rows of those that run: texts that have not been read for longest, as they
+// were preempted, lose theirs. Should they be shown again later, such a text goes on from there.
+void RowDrafter::forget_waiting() {
+  const auto waits = [](const Text* text) { return !text->waiting.empty(); };
+  auto count = std::ranges::count_if(texts_, waits);
+  for (; count > options_.num_slots; --count) {
+    auto waiting = texts_ | std::views::filter(waits);
+    (*std::ranges::min_element(waiting, {}, &Text::last_read))->waiting = {};
+  }
+}
+
 void RowDrafter::read(std::span<const Computed> computed) {
   slots_.begin_turn();
+  ++num_reads_;
   parts_.clear();
   const int64_t cols = layer_->reported_rows().cols;
   for (const Computed& each : computed) {
     auto& text = *static_cast<Text*>(each.memory);
+    text.last_read = num_reads_;
     take_over(text, each, cols);
     const auto num_new = static_cast<int32_t>(std::ssize(each.rows) / cols);
     const int32_t num_waiting = text.num_waiting(cols) + num_new;
@@ -97,6 +118,7 @@ void RowDrafter::read(std::span<const Computed> computed) {
     const auto last = part.rows.last(static_cast<size_t>(cols));
     part.text->waiting.assign(last.begin(), last.end());
   }
+  forget_waiting();
 }
 
 void RowDrafter::draft(std::span<const Wanted> wanted) {

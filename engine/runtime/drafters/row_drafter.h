@@ -44,7 +44,8 @@ struct RowDrafterOptions {
   KvGroups kv_groups{};
 };
 
-// Rows of a text that are kept until there is a reason to read them: a draft, or more of them.
+// Rows of a text that are kept until there is a reason to read them: a draft, or more of them. As
+// many texts have such rows at most as there are slots.
 inline constexpr int32_t kMostWaitingRows = 16;
 
 // Belongs to the engine thread.
@@ -78,6 +79,7 @@ class RowDrafter final : public Drafter {
   };
 
   static void take_over(Text& text, const Computed& computed, int64_t cols);
+  void forget_waiting();
   void run_parts(bool is_own);
   void add_rows(Part& part, bool is_own);
   void send_rows(bool is_own);
@@ -88,6 +90,8 @@ class RowDrafter final : public Drafter {
   const std::unique_ptr<Device> device_;
   const std::unique_ptr<DraftLayer> layer_;
   DraftSlots slots_;
+  std::vector<Text*> texts_;  // all of them
+  uint64_t num_reads_ = 0;
   Batch batch_;
   std::vector<Part> parts_;
   std::vector<float> rows_;       // of the pass, as they are sent next
