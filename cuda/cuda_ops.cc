@@ -378,6 +378,7 @@ void CudaDevice::sample(const SampleArgs& args) {
                                   .stride = stride,
                                   .token_ids = token_ids_,
                                   .masks = masks_,
+                                  .draw_ids = args.draw_ids,
                                   .workspace = sample_workspace_,
                                   .out = sampled_ + begin});
   }

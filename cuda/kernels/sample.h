@@ -34,8 +34,10 @@ struct SampleLaunch {
   int64_t stride = 0;
   const int32_t* token_ids = nullptr;  // of the step's token rows: the drafts are among them
   const uint32_t* masks = nullptr;  // (number of masks, (vocab + 31) / 32): bits of allowed tokens
-  void* workspace = nullptr;        // sample_workspace_bytes, of any content
-  SampledRow* out = nullptr;        // (num_rows)
+  // (optional) (vocab), each once: by whose random bits an id is drawn; null: by its own.
+  const int32_t* draw_ids = nullptr;
+  void* workspace = nullptr;  // sample_workspace_bytes, of any content
+  SampledRow* out = nullptr;  // (num_rows)
 };
 
 // About 86 KiB a row, enough for a launch of any number of rows up to max_rows.

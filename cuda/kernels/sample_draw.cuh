@@ -37,6 +37,21 @@ __device__ __forceinline__ uint32_t noise_bits(const NoiseKey& key, int32_t id) 
   return which < 2 ? (which == 0 ? words[0] : words[1]) : (which == 2 ? words[2] : words[3]);
 }
 
+// Whose bits an id is drawn by.
+struct NoiseSource {
+  NoiseKey key;
+  const int32_t* draw_ids;  // (optional) SampleLaunch
+
+  __device__ __forceinline__ uint32_t bits(int32_t id) const {
+    return noise_bits(key, draw_ids == nullptr ? id : draw_ids[id]);
+  }
+};
+
+__device__ __forceinline__ NoiseSource noise_source(const SampleLaunch& launch,
+                                                    const RowPlan& plan) {
+  return {noise_key(plan), launch.draw_ids};
+}
+
 // -log(1 - u), u = (bits + 1/2) / 2^32, to a few units in the last place wherever u is.
 __device__ __forceinline__ float exponential(uint32_t bits) {
   if (bits < 0x40000000U) return -log1pf(-(static_cast<float>(bits) + 0.5F) * 0x1p-32F);
@@ -49,13 +64,31 @@ __device__ __forceinline__ float speed_of(float distance, uint32_t bits) {
 }
 
 // The thread's winner among its ids of a chunk whose highest is `top`, above -infinity.
+__device__ __forceinline__ PackedBest race_by_others(const float (&t)[kIdsPerThread],
+                                                     int32_t chunk,
+                                                     PackedBest top,
+                                                     const NoiseSource& noise) {
+  PackedBest best = 0;
+#pragma unroll
+  for (int i = 0; i < kIdsPerThread; ++i) {
+    if (!(t[i] > -INFINITY)) continue;  // also what is past the end of the row
+    const int32_t id = id_at(first_id(chunk), i);
+    const float speed = speed_of(t[i] - value_of(top), noise.bits(id));
+    if (speed > 0.0F) best = Highest()(best, pack_best(speed, id));
+  }
+  return best;
+}
+
+// The same where each id has its own bits: sixteen ids to four blocks.
 //
 // Few ids need their logarithm: as -log(1 - u) >= u, an id's speed is at most its weight / u, and
 // the speed of the highest id, which each thread works out, is there to be beaten.
 __device__ __forceinline__ PackedBest race_chunk(const float (&t)[kIdsPerThread],
                                                  int32_t chunk,
                                                  PackedBest top,
-                                                 const NoiseKey& key) {
+                                                 const NoiseSource& noise) {
+  if (noise.draw_ids != nullptr) return race_by_others(t, chunk, top, noise);
+  const NoiseKey& key = noise.key;
   const float highest = value_of(top);
   const int32_t first = first_id(chunk);
   float to_beat = 1.0F / exponential(noise_bits(key, id_of(top)));

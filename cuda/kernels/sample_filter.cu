@@ -164,6 +164,7 @@ __device__ __forceinline__ void keep_typical(
 __device__ __forceinline__ int32_t draw_filtered(const CandidateSource& all,
                                                  const RowPlan& plan,
                                                  const RowState& state,
+                                                 const NoiseSource& noise,
                                                  Bins& bins) {
   const SlotSampling& sampling = plan.sampling;
   Bounds bounds;
@@ -179,10 +180,9 @@ __device__ __forceinline__ int32_t draw_filtered(const CandidateSource& all,
                  bins, bounds);
   }
   bounds.min_p = sampling.min_p;
-  const NoiseKey key = noise_key(plan);
   const PackedBest winner = highest_over(all, [&](float value, int32_t id) -> Wide {
     if (!bounds.keeps(value, id)) return 0;
-    const float speed = speed_of(value - bounds.kept_highest, noise_bits(key, id));
+    const float speed = speed_of(value - bounds.kept_highest, noise.bits(id));
     return speed > 0.0F ? pack_best(speed, id) : 0;
   });
   return winner == 0 ? 0 : id_of(winner);
@@ -250,7 +250,7 @@ __global__ void __launch_bounds__(kSampleThreads, 2)
   if (open.filters) {
     const CandidateSource all = {&source, task.listed + static_cast<int64_t>(index) * kMaxListed,
                                  listed(&counters.num_listed, kMaxListed), task.num_chunks, false};
-    const int32_t id = draw_filtered(all, plan, state, bins);
+    const int32_t id = draw_filtered(all, plan, state, noise_source(task.launch, plan), bins);
     if (threadIdx.x == 0) record_draw(task, plan, state, index, id);
   }
   if (open.tops) {

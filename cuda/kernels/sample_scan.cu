@@ -85,7 +85,8 @@ __global__ void __launch_bounds__(kSampleThreads, 4)
     transform(source, chunk, x);
     stats.top = block_combine(best_of(x, chunk), Highest());
     if (stats.top != 0 && plan.races) {
-      stats.race = block_combine(race_chunk(x, chunk, stats.top, noise_key(plan)), Highest());
+      stats.race = block_combine(race_chunk(x, chunk, stats.top, noise_source(task.launch, plan)),
+                                 Highest());
     }
     if (stats.top != 0 && plan.first == FirstFilter::kTypical) {
       weigh(x, value_of(stats.top), stats);

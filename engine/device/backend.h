@@ -406,8 +406,8 @@ struct SampleArgs {
   float logit_scale = 1.0F;
   float logit_softcap = 0.0F;  // 0: off
   int32_t site = -1;           // as LowRankArgs, of the logits before scale and cap; -1: nothing
-  // (optional) (vocab), in host memory: of each row of the head the token by whose random bits it
-  // is drawn, each once. REQUIRES: DeviceInfo.reports_rows.
+  // (optional) (vocab), in memory of the device: of each row of the head the token by whose random
+  // bits it is drawn, each once.
   const int32_t* draw_ids = nullptr;
 };
 
@@ -598,7 +598,7 @@ class Backend {
 // A plugin exports two C functions. The first is asked before anything else is touched: a plugin of
 // another number is refused. Raised with every change of what crosses the border (this header, and
 // those that it includes).
-inline constexpr int kBackendAbi = 24;
+inline constexpr int kBackendAbi = 25;
 inline constexpr const char* kBackendAbiSymbol = "tgi_backend_abi";  // int (*)()
 inline constexpr const char* kBackendSymbol = "tgi_backend";         // tgi::Backend* (*)()
 

@@ -50,18 +50,35 @@ struct Outcome {
 struct Model {
   std::unique_ptr<Matrix> table, head;
   std::optional<DeviceTensor> bias;
+  Buffer draw_ids;
 
-  // `broken_id`: whose embedding holds a NaN; -1: none.
-  explicit Model(Device& device, int32_t broken_id = -1) {
+  // `broken_id`: whose embedding holds a NaN; -1: none. `order`: of each id the one whose numbers
+  // and random bits it has; empty: its own.
+  explicit Model(Device& device, int32_t broken_id = -1, const std::vector<int32_t>& order = {}) {
     Random random(77);
     // The numbers are the same in both 16-bit types.
     const DType activation = device.info().activation_dtype;
     const DType dtype = activation == DType::kF32 ? DType::kBF16 : activation;
     Floats embeddings = random.values(kVocab * kHidden);
     if (broken_id >= 0) embeddings[static_cast<size_t>(broken_id * kHidden + 5)] = std::nanf("");
-    table = make_matrix(device, embeddings, kVocab, kHidden, dtype);
-    head = make_matrix(device, random.values(kVocab * kHidden), kVocab, kHidden, dtype);
-    bias.emplace(DeviceTensor::vector(device, random.values(kVocab)));
+    table = make_matrix(device, in_order(embeddings, order), kVocab, kHidden, dtype);
+    const Floats head_rows = in_order(random.values(kVocab * kHidden), order);
+    head = make_matrix(device, head_rows, kVocab, kHidden, dtype);
+    bias.emplace(DeviceTensor::vector(device, in_order(random.values(kVocab), order)));
+    if (order.empty()) return;
+    draw_ids = device.allocate(order.size() * sizeof(int32_t), "a test's ids");
+    device.copy_to_device(draw_ids.data(), order.data(), order.size() * sizeof(int32_t));
+  }
+
+  static Floats in_order(const Floats& rows, const std::vector<int32_t>& order) {
+    if (order.empty()) return rows;
+    const size_t cols = rows.size() / order.size();
+    Floats out;
+    for (const int32_t id : order) {
+      const auto* const row = rows.data() + static_cast<size_t>(id) * cols;
+      out.insert(out.end(), row, row + cols);
+    }
+    return out;
   }
 
   StepResult run(Device& device, const Batch& batch, const TokenMasks& masks = {}) const {
@@ -77,7 +94,8 @@ struct Model {
                      .lm_head = head.get(),
                      .bias = &bias->view(),
                      .logit_scale = 0.8F,
-                     .logit_softcap = 9.0F});
+                     .logit_softcap = 9.0F,
+                     .draw_ids = static_cast<const int32_t*>(draw_ids.data())});
     };
     return run_step(device, batch, pass, sample, masks);
   }
@@ -120,12 +138,13 @@ void allocate_slots(Device& device, int32_t num_slots) {
 }
 
 // The first step scores 40 rows too: more than any device holds logits for at a time.
-Outcome run_model(Device& device) {
-  const std::vector<SamplingParams> params = settings();
+Outcome run_model(Device& device,
+                  const std::vector<SamplingParams>& params = settings(),
+                  const std::vector<int32_t>& prompt = {7, 300, 7, 12, 90},
+                  const std::vector<int32_t>& order = {}) {
   const auto num_slots = static_cast<int32_t>(params.size());
   allocate_slots(device, num_slots);
-  const Model model(device);
-  const std::vector<int32_t> prompt = {7, 300, 7, 12, 90};
+  const Model model(device, -1, order);
   Outcome out;
   out.ids.resize(params.size());
   for (int32_t step = 0; step < kSteps; ++step) {
@@ -176,6 +195,32 @@ TEST_CASE("sampled ids, log-probabilities, alternatives and scores agree with th
     const Outcome& same = by_group.try_emplace(device_case.bit_group, got).first->second;
     CHECK(same_bits(got.logprobs, same.logprobs));
     CHECK(same_bits(got.scores, same.scores));
+  }
+}
+
+TEST_CASE("ids that are drawn by the random bits of others draw what those draw on every device") {
+  const std::vector<SamplingParams> params = {
+      {.do_sample = true, .seed = 1},
+      {.do_sample = true, .temperature = 2.0F, .seed = 7},
+      {.do_sample = true, .temperature = 0.7F, .top_k = 20, .seed = 2, .top_n_tokens = 2},
+      {.do_sample = true, .temperature = 1.3F, .top_p = 0.8F, .seed = 3, .sequence_index = 2},
+      {.do_sample = true, .typical_p = 0.7F, .min_p = 0.02F, .seed = 4}};
+  std::vector<int32_t> order;
+  std::vector<int32_t> places(kVocab);
+  for (int32_t i = 0; i < kVocab; ++i) {
+    order.push_back(i * 97 % kVocab);
+    places[static_cast<size_t>(order.back())] = i;
+  }
+  std::vector<int32_t> prompt = {7, 300, 7, 12, 90};
+  const Outcome wanted = run_model(*make_reference_device(), params, prompt);
+  for (int32_t& id : prompt) id = places[static_cast<size_t>(id)];
+  for (const DeviceCase& device_case : device_cases()) {
+    INFO(device_case.name);
+    Outcome got = run_model(*device_case.make(), params, prompt, order);
+    for (std::vector<int32_t>& ids : got.ids) {
+      for (int32_t& id : ids) id = order[static_cast<size_t>(id)];
+    }
+    CHECK(got.ids == wanted.ids);
   }
 }
 

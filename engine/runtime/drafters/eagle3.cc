@@ -64,6 +64,10 @@ class EaglePass final : public DraftLayer {
     joined_ = take(2 * hidden);
     drawn_from_ = take(hidden);
     normed_ = take(hidden);
+    if (token_ids_.empty()) return;
+    const size_t bytes = token_ids_.size() * sizeof(int32_t);
+    draw_ids_ = device.allocate(bytes, "tokens of EAGLE-3");
+    device.copy_to_device(draw_ids_.data(), token_ids_.data(), bytes);
   }
 
   static int64_t row_bytes(const EagleLayer& layer) {
@@ -103,7 +107,7 @@ class EaglePass final : public DraftLayer {
     const Matrix* const own_head = weights_.untied_lm_head.get();
     device_.sample({.hidden = normed_.first_rows(num_output_rows),
                     .lm_head = own_head != nullptr ? own_head : model_.lm_head,
-                    .draw_ids = token_ids_.empty() ? nullptr : token_ids_.data()});
+                    .draw_ids = static_cast<const int32_t*>(draw_ids_.data())});
   }
 
  private:
@@ -126,6 +130,7 @@ class EaglePass final : public DraftLayer {
   const bool hands_on_normed_;
   const ModelWeights weights_;
   const std::vector<int32_t> token_ids_;  // of each that is drawn the model's; empty: the same
+  Buffer draw_ids_;                       // the same, for the device
   Device& device_;
   const std::unique_ptr<Communicator> communicator_;
   const DraftedModel model_;
@@ -192,8 +197,9 @@ class PreparedEagle final : public PreparedDrafter {
     return {.weights = plan_weight_bytes(layer_.stored(), device, weights_),
             .workspace =
                 Transformer::workspace_bytes(config, device.info(), 1, sizes.max_batch_tokens) +
-                sizes.max_batch_tokens * EaglePass::row_bytes(layer_) + cache.slot_bytes(device) +
-                waiting_row_bytes(sizes, layer_.fc_cols()),
+                sizes.max_batch_tokens * EaglePass::row_bytes(layer_) +
+                static_cast<int64_t>(token_ids_.size() * sizeof(int32_t)) +
+                cache.slot_bytes(device) + waiting_row_bytes(sizes, layer_.fc_cols()),
             .block = cache.block_bytes(device)};
   }
 
