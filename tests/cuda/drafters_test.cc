@@ -1,10 +1,11 @@
-// A layer for the next tokens drafts on the CUDA device what it drafts on the processor, and an
-// answer is the same with it and without.
+// Layers for the next tokens and EAGLE-3 draft on the CUDA device what they draft on the processor,
+// and an answer is the same with them and without.
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/files/file_source.h"
+#include "base/json.h"
 #include "base/known_names.h"
 #include "engine/cpu/cpu_backend.h"
 #include "engine/model/architecture.h"
@@ -30,7 +31,8 @@ struct Setup {
   Backend& backend;
   DeviceOptions device{};
   bool drafts = true;
-  DType dtype = DType::kBF16;  // of weights and cache
+  DType dtype = DType::kBF16;               // of weights and cache
+  std::string_view speculator = kOwnLayer;  // or a folder of the golden drafters
 };
 
 struct Outcome {
@@ -59,7 +61,14 @@ Outcome run(const std::string& name, const Setup& setup) {
   const ModelConfig& config = model.config;
   const ByteTokenizer tokenizer(config.vocab_size);
   ipc::ModelSettings settings;
-  settings.speculator = kOwnLayer;
+  settings.speculator = setup.speculator;
+  std::unique_ptr<FileSource> drafter_files;
+  Json drafter_config;
+  if (setup.speculator != kOwnLayer) {
+    const std::string folder = golden_models("drafters") + "/" + std::string(setup.speculator);
+    drafter_files = open_folder(folder);
+    drafter_config = parse_json(drafter_files->require_text("config.json"));
+  }
   const AskedDrafter asked{.settings = settings,
                            .model = model,
                            .tokenizer = tokenizer,
@@ -67,6 +76,8 @@ Outcome run(const std::string& name, const Setup& setup) {
                            .device = setup.device,
                            .dtype = setup.dtype,
                            .kv_dtype = setup.dtype,
+                           .files = drafter_files.get(),
+                           .config = drafter_files != nullptr ? &drafter_config : nullptr,
                            .model_files = files.get()};
   std::unique_ptr<PreparedDrafter> prepared;
   for (const DrafterKind* const kind : drafter_kinds()) {
@@ -124,22 +135,30 @@ Outcome run(const std::string& name, const Setup& setup) {
   return out;
 }
 
-Setup on_cuda(bool deterministic, bool drafts = true) {
-  Setup out{.backend = cuda::tested_backend(), .drafts = drafts};
+struct Names {
+  std::string model;
+  std::string_view speculator;
+};
+
+Setup on_cuda(bool deterministic, bool drafts = true, std::string_view speculator = kOwnLayer) {
+  Setup out{.backend = cuda::tested_backend(), .drafts = drafts, .speculator = speculator};
   out.device.deterministic = deterministic;
   return out;
 }
 
 }  // namespace
 
-TEST_CASE("a layer for the next tokens drafts on the CUDA device what it drafts on the processor",
+TEST_CASE("what drafts by hidden states drafts on the CUDA device what it drafts on the processor",
           "[gpu]") {
+  const auto [model, speculator] =
+      GENERATE(Names{"mtp-certain", kOwnLayer}, Names{"eagle3-certain-model", "eagle3-certain"});
+  INFO(model);
   // What the next token follows from is clear: no rounding changes it.
-  Setup on_cpu{.backend = cpu_backend()};
+  Setup on_cpu{.backend = cpu_backend(), .speculator = speculator};
   on_cpu.device.num_threads = 1;
-  const Outcome wanted = run("mtp-certain", on_cpu);
-  const Outcome captured = run("mtp-certain", on_cuda(false));
-  const Outcome deterministic = run("mtp-certain", on_cuda(true));
+  const Outcome wanted = run(model, on_cpu);
+  const Outcome captured = run(model, on_cuda(false, true, speculator));
+  const Outcome deterministic = run(model, on_cuda(true, true, speculator));
   CHECK(captured.ids == wanted.ids);
   CHECK(deterministic.ids == wanted.ids);
   CHECK(wanted.num_skipped > 0);
@@ -149,12 +168,15 @@ TEST_CASE("a layer for the next tokens drafts on the CUDA device what it drafts 
   }
 }
 
-TEST_CASE("deterministic: answers are the same with a layer that drafts on a GPU and without",
+TEST_CASE("deterministic: answers are the same with what drafts by hidden states and without",
           "[gpu]" TGI_NOT_UNDER_SANITIZERS) {
-  for (const char* name : {"mtp-glm4-moe", "mtp-deepseek3"}) {
-    INFO(name);
-    const Outcome wanted = run(name, on_cuda(true, false));
-    const Outcome got = run(name, on_cuda(true));
+  // Drafts of "eagle3-speculators" are some of the model's tokens in an order of their own.
+  for (const auto& [model, speculator] :
+       {Names{"mtp-glm4-moe", kOwnLayer}, Names{"mtp-deepseek3", kOwnLayer},
+        Names{"eagle3-model", "eagle3-plain"}, Names{"eagle3-model", "eagle3-speculators"}}) {
+    INFO(model << ", " << speculator);
+    const Outcome wanted = run(model, on_cuda(true, false, speculator));
+    const Outcome got = run(model, on_cuda(true, true, speculator));
     CHECK(got.ids == wanted.ids);
     CHECK(wanted.num_drafted == 0);
     CHECK(got.num_drafted > 0);

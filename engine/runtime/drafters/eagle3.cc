@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <utility>
@@ -52,11 +53,13 @@ class EaglePass final : public DraftLayer {
             config_, weights_, device, *communicator_, kv_plan, model.sizes.max_batch_tokens) {
     const int64_t rows = model.sizes.max_batch_tokens;
     const int64_t hidden = config_.hidden_size;
-    memory_ = device.allocate(static_cast<size_t>(row_bytes(layer) * rows), "rows of EAGLE-3");
-    auto* next = static_cast<float*>(memory_.data());
+    const DType dtype = device.info().activation_dtype;
+    memory_ =
+        device.allocate(static_cast<size_t>(row_bytes(layer, dtype) * rows), "rows of EAGLE-3");
+    auto* next = static_cast<std::byte*>(memory_.data());
     const auto take = [&](int64_t cols) {
-      const Tensor out{.data = next, .rows = rows, .cols = cols, .stride = cols};
-      next += rows * cols;
+      const Tensor out{.data = next, .dtype = dtype, .rows = rows, .cols = cols, .stride = cols};
+      next += static_cast<size_t>(rows * cols) * dtype_size(dtype);
       return out;
     };
     reported_ = take(layer.fc_cols());
@@ -70,9 +73,9 @@ class EaglePass final : public DraftLayer {
     device.copy_to_device(draw_ids_.data(), token_ids_.data(), bytes);
   }
 
-  static int64_t row_bytes(const EagleLayer& layer) {
+  static int64_t row_bytes(const EagleLayer& layer, DType dtype) {
     const int64_t cols = int64_t{kNumStreamRows} * layer.config().hidden_size + layer.fc_cols();
-    return cols * int64_t{sizeof(float)};
+    return cols * static_cast<int64_t>(dtype_size(dtype));
   }
 
   Tensor reported_rows() const override { return reported_; }
@@ -194,13 +197,14 @@ class PreparedEagle final : public PreparedDrafter {
   DrafterBytes bytes(const Device& device, const DrafterSizes& sizes) const override {
     const ModelConfig& config = layer_.config();
     const OwnCache cache(config, widest_input(layer_), kv_dtype_, sizes);
-    return {.weights = plan_weight_bytes(layer_.stored(), device, weights_),
-            .workspace =
-                Transformer::workspace_bytes(config, device.info(), 1, sizes.max_batch_tokens) +
-                sizes.max_batch_tokens * EaglePass::row_bytes(layer_) +
-                static_cast<int64_t>(token_ids_.size() * sizeof(int32_t)) +
-                cache.slot_bytes(device) + waiting_row_bytes(sizes, layer_.fc_cols()),
-            .block = cache.block_bytes(device)};
+    return {
+        .weights = plan_weight_bytes(layer_.stored(), device, weights_),
+        .workspace =
+            Transformer::workspace_bytes(config, device.info(), 1, sizes.max_batch_tokens) +
+            sizes.max_batch_tokens * EaglePass::row_bytes(layer_, device.info().activation_dtype) +
+            static_cast<int64_t>(token_ids_.size() * sizeof(int32_t)) + cache.slot_bytes(device) +
+            waiting_row_bytes(sizes, layer_.fc_cols()),
+        .block = cache.block_bytes(device)};
   }
 
   std::unique_ptr<Drafter> load(const DraftedModel& model) override {
