@@ -6,10 +6,12 @@
 #include <filesystem>
 #include <iostream>
 #include <iterator>
+#include <utility>
 
 #include "base/error.h"
 #include "base/files/preset_files.h"
 #include "base/files/regular_file.h"
+#include "base/known_names.h"
 #include "cmd/model_path.h"
 
 namespace tgi {
@@ -61,13 +63,29 @@ void settle_adapter(Preset& preset, const ResolveOptions& options) {
                           preset.adapter));
 }
 
+// What drafts for the model.
+void settle_drafter(Preset& preset, const ResolveOptions& options) {
+  const bool is_folder = !preset.speculator.empty() && preset.speculator != kOwnLayer;
+  if (is_folder) preset.speculator = resolve_model(preset.speculator, options);
+  if (!preset.draft_model.empty()) preset.draft_model = resolve_model(preset.draft_model, options);
+  std::error_code error;
+  for (const auto& [instruction, value] :
+       {std::pair{"SPECULATOR", is_folder ? preset.speculator : ""},
+        std::pair{"DRAFT", preset.draft_model}}) {
+    if (value.empty() || value == "demo" || fs::exists(value, error)) continue;
+    throw Error(Code::kNotFound,
+                fmt::format("{} {}: there is no such folder or file", instruction, value));
+  }
+}
+
 }  // namespace
 
 void add_create_flags(CLI::App& app, CreateFlags& flags) {
   app.footer(
       "The file is a Modelfile as ollama's: FROM, PARAMETER, SYSTEM, TEMPLATE (in Jinja), ADAPTER, "
-      "MESSAGE and LICENSE; anything else in it is refused by name. FROM names a folder, a GGUF "
-      "file, a model of the hub, which is downloaded when it is not here, a name of `tgi ls`, "
+      "MESSAGE and LICENSE, and of tgi's own SCHEMA (a JSON schema of the answers), SPECULATOR and "
+      "DRAFT (what drafts for it); anything else in it is refused by name. FROM names a folder, a "
+      "GGUF file, a model of the hub, which is downloaded when it is not here, a name of `tgi ls`, "
       "another preset, whose lines hold where this file says nothing else, or \"demo\". The preset "
       "is then a model by its name: `tgi run NAME`, `tgi load NAME`, `tgi serve NAME`. One of that "
       "name is replaced; a model that is loaded goes on as it was. Needs no daemon.");
@@ -97,9 +115,12 @@ int run_create(const CreateFlags& flags, const CommonFlags& common) {
     throw error.in(shown);
   }
   preset.from = beside(preset.from, folder);
-  if (!preset.adapter.empty()) preset.adapter = beside(preset.adapter, folder);
+  for (std::string* part : {&preset.adapter, &preset.speculator, &preset.draft_model}) {
+    if (!part->empty()) *part = beside(*part, folder);
+  }
   preset = with_base(std::move(preset), resolve);
   settle_adapter(preset, resolve);
+  settle_drafter(preset, resolve);
   const bool was_there = find_preset(name).has_value();
   keep_preset(name, preset);
   session.out().write(fmt::format("{} {} (from {})\n", was_there ? "replaced" : "created", name,

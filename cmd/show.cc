@@ -197,6 +197,9 @@ std::string preset_rows(const Preset& preset) {
   for (const ParameterLine& line : parameter_lines(preset.parameters)) {
     out += row(line.name, line.value);
   }
+  if (!preset.speculator.empty()) out += row("speculator", preset.speculator);
+  if (!preset.draft_model.empty()) out += row("draft model", preset.draft_model);
+  if (preset.schema) out += text_rows("schema", *preset.schema);
   if (preset.system) out += text_rows("system", *preset.system);
   if (preset.chat_template) out += text_rows("template", *preset.chat_template);
   for (const PresetMessage& message : preset.messages) {

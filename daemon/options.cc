@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <filesystem>
 
 #include "base/error.h"
 #include "base/files/paths.h"
+#include "base/files/preset_files.h"
 #include "ipc/model_settings.h"
 
 namespace tgi::daemon {
@@ -42,6 +44,13 @@ void check_names(const ipc::ConfigFile& file) {
   std::vector<std::string> names;
   for (const OptionRow& row : option_table()) names.emplace_back(row.name);
   ipc::check_config_names(file, ipc::kDaemonSection, names);
+}
+
+// "mario" of `tgi create`, unless a folder or a file here has that name.
+void settle_preset_name(std::string& model) {
+  std::error_code error;
+  if (std::filesystem::exists(model, error)) return;
+  if (const auto preset = find_preset(model)) model = *preset;
 }
 
 }  // namespace
@@ -83,6 +92,8 @@ ResolvedOptions resolve_options(const std::vector<GivenFlag>& flags, const ipc::
     out.origins.push_back(origin);
   }
   for (const GivenFlag& given : flags) TGI_CHECK(find_row(given.flag) != nullptr);
+  for (ipc::NamedModel& each : out.options.models) settle_preset_name(each.model);
+  for (ipc::NamedModel& each : out.options.on_demand) settle_preset_name(each.model);
   if (!out.options.models.empty()) {
     out.options.model.model = out.options.models.front().model;
     out.options.model.name = out.options.models.front().name;

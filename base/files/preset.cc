@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/files/modelfile.h"
+#include "base/json.h"
 
 namespace tgi {
 namespace {
@@ -31,6 +32,7 @@ constexpr std::array kParameters = {
     PresetParameter{.name = "seed", .whole = &P::seed, .low = -1},
     PresetParameter{.name = "num_predict", .whole = &P::num_predict, .low = -2},
     PresetParameter{.name = "num_ctx", .whole = &P::num_ctx, .low = 2, .high = 2147483647},
+    PresetParameter{.name = "speculate", .whole = &P::speculate, .low = 0, .high = 64},
     PresetParameter{.name = "stop", .texts = &P::stop},
 };
 
@@ -107,6 +109,15 @@ constexpr std::array kInstructions = {
                 }},
     Instruction{"LICENSE", true,
                 [](const ModelfileLine& line, Preset& to) { to.licenses.push_back(line.value); }},
+    Instruction{"SCHEMA", false,
+                [](const ModelfileLine& line, Preset& to) {
+                  check_schema(line.value);
+                  to.schema = line.value;
+                }},
+    Instruction{"SPECULATOR", false,
+                [](const ModelfileLine& line, Preset& to) { to.speculator = line.value; }},
+    Instruction{"DRAFT", false,
+                [](const ModelfileLine& line, Preset& to) { to.draft_model = line.value; }},
 };
 
 const Instruction& instruction_of(const ModelfileLine& line) {
@@ -194,6 +205,18 @@ void check_template(std::string_view text) {
               "model's own chat template is used, or write one in Jinja");
 }
 
+void check_schema(std::string_view text) {
+  const bool is_object = [&] {
+    try {
+      return parse_json(text).is_object();
+    } catch (const Error& error) {
+      throw error.in("a JSON schema");
+    }
+  }();
+  if (is_object) return;
+  throw Error(Code::kInvalidArgument, "a JSON schema: expected an object, as {\"type\": ...}");
+}
+
 Preset parse_preset(std::string_view text) {
   Preset out;
   const std::vector<ModelfileLine> lines = parse_modelfile(text);
@@ -218,16 +241,23 @@ Preset parse_preset(std::string_view text) {
   if (out.from.empty()) {
     throw Error(Code::kInvalidArgument, "expected a line \"FROM MODEL\", there is none");
   }
+  if (!out.speculator.empty() && !out.draft_model.empty()) {
+    throw Error(Code::kInvalidArgument,
+                "SPECULATOR and DRAFT: one of them drafts, not both; leave one out");
+  }
   return out;
 }
 
 std::string to_modelfile(const Preset& preset) {
   std::string out = modelfile_line("FROM", preset.from);
   if (!preset.adapter.empty()) out += modelfile_line("ADAPTER", preset.adapter);
+  if (!preset.speculator.empty()) out += modelfile_line("SPECULATOR", preset.speculator);
+  if (!preset.draft_model.empty()) out += modelfile_line("DRAFT", preset.draft_model);
   for (const ParameterLine& line : parameter_lines(preset.parameters)) {
     out += modelfile_line(fmt::format("PARAMETER {}", line.name), line.value);
   }
   if (preset.chat_template) out += modelfile_line("TEMPLATE", *preset.chat_template);
+  if (preset.schema) out += modelfile_line("SCHEMA", *preset.schema);
   if (preset.system) out += modelfile_line("SYSTEM", *preset.system);
   for (const PresetMessage& message : preset.messages) {
     out += modelfile_line(fmt::format("MESSAGE {}", message.role), message.content);
@@ -249,6 +279,11 @@ Preset over(Preset base, Preset preset) {
   if (preset.system) out.system = std::move(preset.system);
   if (preset.chat_template) out.chat_template = std::move(preset.chat_template);
   if (!preset.adapter.empty()) out.adapter = std::move(preset.adapter);
+  if (preset.schema) out.schema = std::move(preset.schema);
+  if (!preset.speculator.empty() || !preset.draft_model.empty()) {
+    out.speculator = std::move(preset.speculator);
+    out.draft_model = std::move(preset.draft_model);
+  }
   if (!preset.messages.empty()) out.messages = std::move(preset.messages);
   if (!preset.licenses.empty()) out.licenses = std::move(preset.licenses);
   return out;

@@ -29,6 +29,7 @@ struct PresetParameters {
   std::optional<int64_t> seed;         // below 0: another one each time
   std::optional<int64_t> num_predict;  // tokens of an answer; below 0: all that fits
   std::optional<int64_t> num_ctx;      // tokens of prompt and answer: max_total_tokens of a load
+  std::optional<int64_t> speculate;    // tokens to be drafted for a step at most: of a load
   std::vector<std::string> stop;
 };
 
@@ -47,6 +48,10 @@ struct Preset {
   std::string adapter{};                       // merged into the weights; "": none
   std::vector<PresetMessage> messages{};       // before those of a conversation
   std::vector<std::string> licenses{};
+  // A JSON schema: of the answers to requests that ask for no form.
+  std::optional<std::string> schema{};
+  std::string speculator{};   // a folder that drafts, or kOwnLayer; "": none
+  std::string draft_model{};  // a smaller model that drafts; not both; "": none
 };
 
 // One parameter of PARAMETER lines and of ollama's `parameters`. Exactly one member is not null.
@@ -75,6 +80,10 @@ std::vector<ParameterLine> parameter_lines(const PresetParameters& parameters);
 // Throws kInvalidArgument for a role that is none, kUnsupported for a template in Go's notation.
 void check_message_role(std::string_view role);
 void check_template(std::string_view text);
+
+// Throws kInvalidArgument for what is no JSON, or no object. Whether answers can be kept to it is
+// found out when it is loaded.
+void check_schema(std::string_view text);
 
 // Throws kInvalidArgument or kUnsupported with the line and the column, what was expected and got.
 Preset parse_preset(std::string_view text);

@@ -11,6 +11,7 @@
 #include "base/files/new_file.h"
 #include "base/files/paths.h"
 #include "base/files/regular_file.h"
+#include "base/known_names.h"
 
 namespace tgi {
 namespace {
@@ -110,6 +111,8 @@ Preset read_preset(const std::string& path) {
   }
   require_place(path, "FROM", out.from);
   require_place(path, "ADAPTER", out.adapter);
+  require_place(path, "DRAFT", out.draft_model);
+  if (out.speculator != kOwnLayer) require_place(path, "SPECULATOR", out.speculator);
   return out;
 }
 

@@ -40,8 +40,9 @@ struct StoredPreset {
 };
 std::vector<StoredPreset> list_presets();  // by name
 
-// Throws what parse_preset throws with the path before it, and kInvalidArgument when FROM or
-// ADAPTER is no absolute path (nor "demo"): of a file that `tgi create` has not read.
+// Throws what parse_preset throws with the path before it, and kInvalidArgument when FROM,
+// ADAPTER, SPECULATOR or DRAFT is no absolute path (nor "demo"): of a file that `tgi create` has
+// not read.
 Preset read_preset(const std::string& path);
 
 // In place of one of that name. Throws with the system's reason; nothing is left half-written.

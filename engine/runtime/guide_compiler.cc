@@ -70,6 +70,16 @@ std::string_view kind_of(const ipc::GuideParams& asked) {
 
 }  // namespace
 
+void check_guide(const ipc::GuideParams& asked) {
+  Grammar grammar;
+  try {
+    grammar.set_start(add_rules(grammar, asked));
+    (void)compile_grammar(grammar);
+  } catch (const Error& error) {
+    throw error.in(kind_of(asked));
+  }
+}
+
 GuideCompiler::GuideCompiler(const Tokenizer& tokenizer,
                              int32_t vocab_size,
                              std::vector<int32_t> end_token_ids,

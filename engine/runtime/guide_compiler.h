@@ -31,6 +31,9 @@ struct GuidedForm {
   std::optional<int64_t> max_reasoning_tokens;
 };
 
+// Throws what GuideCompiler::compile would for this form, whatever the model's vocabulary.
+void check_guide(const ipc::GuideParams& asked);
+
 class GuideCompiler {
  public:
   static constexpr size_t kMaxKept = 256;

@@ -24,6 +24,7 @@
 #include "engine/model/weight_check.h"
 #include "engine/runtime/backend_loader.h"
 #include "engine/runtime/demo_model.h"
+#include "engine/runtime/preset_defaults.h"
 #include "engine/text/byte_tokenizer.h"
 
 namespace tgi {
@@ -320,22 +321,16 @@ static void settle_model(ModelOptions& options) {
   options.model = *base;
 }
 
-// What is given with a load goes before what a preset says.
 static void settle_preset(PreparedModel& model) {
-  ModelOptions& options = model.options;
-  model.preset = std::make_shared<const Preset>(read_preset(options.model));
+  model.preset = std::make_shared<const Preset>(read_preset(model.options.model));
   model.model_path = model.preset->from;
   if (model.model_path != kDemoModel && base_of_speculator(model.model_path)) {
     throw Error(Code::kUnsupported,
                 fmt::format("{}: FROM {} are heads that draft, and no model; name the model, and "
                             "load the preset with --speculator",
-                            options.model, model.model_path));
+                            model.options.model, model.model_path));
   }
-  const std::optional<int64_t>& num_ctx = model.preset->parameters.num_ctx;
-  if (num_ctx && !options.max_total_tokens) {
-    options.max_total_tokens = static_cast<int32_t>(*num_ctx);
-  }
-  if (options.merge_adapter.empty()) options.merge_adapter = model.preset->adapter;
+  fill_settings(*model.preset, model.options);
 }
 
 std::unique_ptr<PreparedModel> prepare_model(const ModelOptions& asked) {
@@ -365,6 +360,8 @@ std::unique_ptr<PreparedModel> prepare_model(const ModelOptions& asked) {
       model->model_path == kDemoModel ? open_demo_model() : open_model_files(model->model_path);
   return made_of_intact(*model->files, [&] {
     read_texts(*model);
+    if (model->preset != nullptr)
+      check_preset_schema(*model->preset, model->loaded.task, options.model);
     settle_storage(*model);
     open_merged_adapter(*model);
     const std::unique_ptr<Checkpoint> checkpoint = model->open_checkpoint_of()({});

@@ -1,8 +1,13 @@
 #include "engine/runtime/preset_defaults.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string_view>
 #include <utility>
+
+#include "base/error.h"
+#include "engine/runtime/guide_compiler.h"
 
 namespace tgi {
 namespace {
@@ -96,6 +101,9 @@ std::optional<ipc::GenerateRequest> with_defaults(const Preset* preset,
   if (preset == nullptr && !asked.params.sampling_defaults) return std::nullopt;
   ipc::GenerateRequest out = asked;
   fill_params(preset, out.params);
+  if (preset != nullptr && preset->schema && !out.params.guide && !out.tools) {
+    out.params.guide.emplace().json_schema = OrderedJson::parse(*preset->schema);
+  }
   if (preset != nullptr && out.messages) put_before(*preset, *out.messages);
   return out;
 }
@@ -106,6 +114,37 @@ std::optional<ipc::TokenizeParams> with_defaults(const Preset* preset,
   ipc::TokenizeParams out = asked;
   put_before(*preset, *out.messages);
   return out;
+}
+
+void fill_settings(const Preset& preset, ipc::ModelSettings& to) {
+  if (preset.parameters.num_ctx && !to.max_total_tokens) {
+    to.max_total_tokens = static_cast<int32_t>(*preset.parameters.num_ctx);
+  }
+  if (to.merge_adapter.empty()) to.merge_adapter = preset.adapter;
+  if (to.speculator.empty() && to.draft_model.empty()) {
+    to.speculator = preset.speculator;
+    to.draft_model = preset.draft_model;
+  }
+  if (to.speculate == 0) {
+    to.speculate = static_cast<int32_t>(preset.parameters.speculate.value_or(0));
+  }
+}
+
+void check_preset_schema(const Preset& preset, Task task, const std::string& place) {
+  if (!preset.schema) return;
+  if (task != Task::kGenerate) {
+    throw Error(
+        Code::kUnsupported,
+        fmt::format("{}: SCHEMA: the model writes no answers, so that it has none; leave it out",
+                    place));
+  }
+  ipc::GuideParams guide;
+  guide.json_schema = OrderedJson::parse(*preset.schema);
+  try {
+    check_guide(guide);
+  } catch (const Error& error) {
+    throw error.in(place + ": SCHEMA");
+  }
 }
 
 }  // namespace tgi

@@ -52,11 +52,11 @@ TEST_CASE("what a Modelfile can't say here is refused with its place") {
            Row{"FROM\n", "line 1, column 5: expected a value of FROM, got none"},
            Row{"FROM a\n\nRENDERER x",
                "line 3, column 1: expected one of FROM, PARAMETER, SYSTEM, TEMPLATE, ADAPTER, "
-               "MESSAGE, LICENSE, got RENDERER"},
+               "MESSAGE, LICENSE, SCHEMA, SPECULATOR, DRAFT, got RENDERER"},
            Row{"FROM a\nPARAMETER mirostat 1",
                "line 2, column 11: expected one of the parameters temperature, top_k, top_p, "
                "min_p, typical_p, repeat_penalty, presence_penalty, frequency_penalty, seed, "
-               "num_predict, num_ctx, stop, got mirostat; leave it out"},
+               "num_predict, num_ctx, speculate, stop, got mirostat; leave it out"},
            Row{"FROM a\nPARAMETER top_p  1.5",
                "line 2, column 18: top_p: expected a number above 0 and at most 1, got \"1.5\""},
            Row{"FROM a\nPARAMETER top_p 0", "line 2, column 17: top_p: expected a number above 0"},
@@ -113,6 +113,35 @@ TEST_CASE("a preset that is written is read as the same") {
   CHECK(to_modelfile(back) == text);
   preset.system = "a\n\"\"\"";
   CHECK_THROWS_WITH(to_modelfile(preset), Catch::Contains("SYSTEM: a text over several lines"));
+}
+
+TEST_CASE("a schema and what drafts are read, written and checked") {
+  const std::string text =
+      "FROM demo\nDRAFT /small\nPARAMETER speculate 4\n"
+      "SCHEMA \"\"\"{\n \"type\": \"object\"}\"\"\"\n";
+  const Preset preset = parse_preset(text);
+  CHECK(preset.draft_model == "/small");
+  CHECK(preset.parameters.speculate == 4);
+  CHECK(preset.schema == "{\n \"type\": \"object\"}");
+  CHECK(to_modelfile(preset) == text);
+  const auto failure = [](const std::string& line) {
+    try {
+      (void)parse_preset("FROM demo\n" + line);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK_THAT(failure("SCHEMA {\"type\": "), Catch::Contains("line 2, column 8: a JSON schema: "));
+  CHECK_THAT(failure("SCHEMA [1]"), Catch::Contains("expected an object"));
+  CHECK_THAT(failure("PARAMETER speculate 65"), Catch::Contains("speculate: expected a whole"));
+  CHECK_THAT(failure("DRAFT /a\nSPECULATOR mtp"), Catch::Contains("one of them drafts, not both"));
+  // Another drafter takes the place of the base's.
+  const Preset other{.from = "/a", .parameters = {}, .speculator = "mtp"};
+  const Preset both = over(preset, other);
+  CHECK(both.speculator == "mtp");
+  CHECK(both.draft_model.empty());
+  CHECK(both.schema == preset.schema);
 }
 
 TEST_CASE("a preset over another one takes what it says and leaves the rest") {

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/files/preset_files.h"
 #include "daemon/manual.h"
 #include "ipc/model_settings.h"
 #include "tests/catch.h"
@@ -38,6 +39,21 @@ TEST_CASE("a flag beats the environment, which beats the default") {
   CHECK_THROWS_WITH(resolve_options({}),
                     Catch::Contains("TGI_MAX_RUNNING") && Catch::Contains("some"));
   ::unsetenv("TGI_MAX_RUNNING");
+}
+
+TEST_CASE("a model may be a preset of tgi create, by its name") {
+  const TempFolder folder;
+  ::setenv("XDG_STATE_HOME", folder.path().c_str(), 1);
+  keep_preset("mario", Preset{.from = "demo", .parameters = {}});
+  const Options options =
+      resolve_options({{"model", "mario"}, {"model", "b=mario"}, {"on-demand", "c=mario:latest"}})
+          .options;
+  const std::string path = folder.path() + "/tgi/presets/mario.modelfile";
+  CHECK(options.model.model == path);
+  CHECK(options.models.at(1).model == path);
+  CHECK(options.on_demand.at(0).model == path);
+  CHECK(resolve_options({{"model", "luigi"}}).options.model.model == "luigi");
+  ::unsetenv("XDG_STATE_HOME");
 }
 
 TEST_CASE("the file of settings stands between the environment and the default") {

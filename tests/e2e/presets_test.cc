@@ -67,6 +67,26 @@ TEST_CASE("a preset's context, template and loading on demand") {
                             Contains("system           be brief") && Contains("LlamaForCausalLM"));
 }
 
+TEST_CASE("a preset's schema holds where a request asks for no form, and its drafts for loads") {
+  const Home home;
+  const std::string path = create(home, "form",
+                                  "FROM demo\nPARAMETER speculate 3\n"
+                                  "SCHEMA {\"type\": \"array\", \"items\": {\"enum\": [1, 2]}, "
+                                  "\"minItems\": 2, \"maxItems\": 2}\n");
+  const DaemonProcess daemon(home, {"--model", path});
+  CHECK(daemon.status().model->name == path);
+  CHECK(daemon.status().model->speculate == 3);
+  const OrderedJson answer = OrderedJson::parse(home.run({"generate", "Once"}).out);
+  CHECK(answer.size() == 2);
+  CHECK(home.run({"generate", "Once", "--regex", "[a]{3}"}).out == "aaa\n");
+  CHECK_THAT(home.run({"show", "form"}).out, Contains("schema           {\"type\""));
+  create(home, "loose", "FROM demo\nSCHEMA {\"type\": \"array\", \"uniqueItems\": true}\n");
+  const Ran refused = home.run({"load", "loose"});
+  CHECK(refused.exit_status != 0);
+  CHECK_THAT(refused.err, Contains("loose.modelfile: SCHEMA"));
+  CHECK(daemon.status().model->name == path);
+}
+
 TEST_CASE("a preset that can't be used is refused with what is wrong, and the model serves on") {
   const Home home;
   const DaemonProcess daemon(home);

@@ -99,4 +99,37 @@ TEST_CASE("a chat begins with the system's prompt and the preset's messages") {
   CHECK_FALSE(with_defaults(&preset, prompt));
 }
 
+TEST_CASE("what is given with a load goes before its preset") {
+  Preset preset{.from = "demo", .parameters = {}};
+  preset.parameters.num_ctx = 64;
+  preset.parameters.speculate = 3;
+  preset.adapter = "/a";
+  preset.speculator = "/s";
+  ipc::ModelSettings settings;
+  fill_settings(preset, settings);
+  CHECK(settings.max_total_tokens == 64);
+  CHECK(settings.speculate == 3);
+  CHECK(settings.merge_adapter == "/a");
+  CHECK(settings.speculator == "/s");
+  ipc::ModelSettings given;
+  given.max_total_tokens = 32;
+  given.draft_model = "/d";
+  fill_settings(preset, given);
+  CHECK(given.max_total_tokens == 32);
+  CHECK(given.draft_model == "/d");
+  CHECK(given.speculator.empty());  // one of them drafts
+}
+
+TEST_CASE("a schema that can't be enforced is refused with the preset and its place in it") {
+  Preset preset{.from = "demo", .parameters = {}};
+  CHECK_NOTHROW(check_preset_schema(preset, Task::kEmbed, "p"));
+  preset.schema = R"({"type": "array", "uniqueItems": true})";
+  CHECK_THROWS_WITH(check_preset_schema(preset, Task::kGenerate, "p"),
+                    Catch::StartsWith("p: SCHEMA: JSON schema: schema #/uniqueItems: "));
+  preset.schema = R"({"type": "array", "maxItems": 2})";
+  CHECK_NOTHROW(check_preset_schema(preset, Task::kGenerate, "p"));
+  CHECK_THROWS_WITH(check_preset_schema(preset, Task::kEmbed, "p"),
+                    Catch::Contains("writes no answers"));
+}
+
 }  // namespace tgi
