@@ -52,6 +52,10 @@ void load(const ipc::Client& client,
           const ServeOptions& options,
           bool on_demand = false) {
   ipc::LoadParams params{.model = model, .name = name, .on_demand = on_demand};
+  if (const auto stay = options.stays.find(name.value_or("")); stay != options.stays.end()) {
+    params.pinned = stay->second.pinned;
+    params.keep_alive_seconds = stay->second.keep_alive_seconds;
+  }
   if (options.tokenizer_config_path) {
     params.settings.set("tokenizer-config", absolute_model(*options.tokenizer_config_path));
   }
@@ -76,6 +80,20 @@ std::vector<std::string> daemon_flags(const std::string& model, const ServeOptio
     if (!is_switch) flags.push_back(setting.value);
   }
   return flags;
+}
+
+// As long as it stayed in the daemon before: tgid's flags say that of all models alike.
+void keep_default(const ipc::Client& client,
+                  const ServeOptions& options,
+                  const ipc::ModelStay& now) {
+  const auto stay = options.stays.find("");
+  if (stay == options.stays.end()) return;
+  const bool is_same = stay->second.pinned == now.pinned &&
+                       stay->second.keep_alive_seconds == now.keep_alive_seconds;
+  if (is_same) return;
+  client.call(ipc::kKeep,
+              ipc::to_json(ipc::KeepParams{.keep_alive_seconds = stay->second.keep_alive_seconds,
+                                           .pinned = stay->second.pinned}));
 }
 
 // Those that are not there yet are loaded.
@@ -130,7 +148,10 @@ ipc::Status prepare_served_model(const ipc::Client& client,
                                              "MODEL",
                                              client.socket_path()));
   }
-  if (started) return with_models_beside(client, options, std::move(status));
+  if (started) {
+    keep_default(client, options, status.stay);
+    return with_models_beside(client, options, std::move(status));
+  }
   const std::string& running = status.known()->name;
   if (!model.empty() && running != model) {
     refuse_running(fmt::format("has the model {}, not {} as asked for", running, model), client);

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "ipc/model_name.h"
+#include "ipc/protocol.h"
 
 namespace tgi {
 
@@ -33,9 +35,11 @@ struct ServeOptions {
   std::string cache_dir;   // empty: huggingface_hub's
   bool offline = false;    // nothing is downloaded
   std::string model_path;  // for the daemon; filled in by run_serve, which downloads
+  // More models; run_serve makes paths of theirs too.
   std::vector<ipc::NamedModel> beside;
-  std::vector<ipc::NamedModel> on_demand{};  // loaded when requests ask for them  // more models;
-                                             // run_serve makes paths of theirs too
+  std::vector<ipc::NamedModel> on_demand{};  // loaded when requests ask for them
+  // How long those stay that come back with a new daemon, by their names; "": the default one.
+  std::map<std::string, ipc::ModelStay> stays{};
 
   // --- where and for whom
   std::string host = "127.0.0.1";  // an address or a name, an IPv6 address without brackets

@@ -127,8 +127,10 @@ void ServeWatch::note_beside(const ipc::Status& status) {
   has_looked_ = true;
   loaded_beside_.clear();
   on_demand_.clear();
+  stays_ = {{"", status.stay}};
   for (const ipc::OtherModelStatus& other : status.others) {
     const ipc::ModelStatus* const known = other.known();
+    stays_[other.name] = other.stay;
     if (other.model) {
       loaded_beside_.push_back({other.name, other.model->name});
     } else if (known != nullptr) {
@@ -184,6 +186,7 @@ void ServeWatch::start_again() {
     if (has_looked_) {
       serve.beside = loaded_beside_;
       serve.on_demand = on_demand_;
+      serve.stays = stays_;
     }
     {
       const std::lock_guard lock(mutex_);

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -65,12 +66,13 @@ class ServeWatch {
   pid_t daemon_ = 0;  // whose end is waited for; 0: none
   pid_t seen_ = 0;    // the last that answered
   std::string model_;
-  std::string beside_;                          // the models beside it, each as NAME=PATH
-  std::vector<ipc::NamedModel> loaded_beside_;  // those that come back with a new daemon
-  std::vector<ipc::NamedModel> on_demand_;      // ... and those that it is to know
-  bool has_looked_ = false;                     // so that both are known
-  bool is_dead_ = false;                        // and is to be started again
-  int num_starts_ = 0;                          // since it last ran for a while
+  std::string beside_;                           // the models beside it, each as NAME=PATH
+  std::vector<ipc::NamedModel> loaded_beside_;   // those that come back with a new daemon
+  std::vector<ipc::NamedModel> on_demand_;       // ... and those that it is to know
+  std::map<std::string, ipc::ModelStay> stays_;  // ... and how long all of them stay
+  bool has_looked_ = false;                      // so that these are known
+  bool is_dead_ = false;                         // and is to be started again
+  int num_starts_ = 0;                           // since it last ran for a while
   std::chrono::steady_clock::time_point started_at_;
   std::chrono::steady_clock::time_point next_start_;
 

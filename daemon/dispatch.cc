@@ -258,6 +258,13 @@ void handle_load(Services& services, const Caller& caller, const Asked<ipc::Load
 }
 
 void handle_keep(Services& services, const Caller& caller, const Asked<ipc::KeepParams>& asked) {
+  if (asked->pinned) {
+    services.access.require(Access::kManage, "keep with pinned", caller.client);
+    const std::shared_ptr<ModelSlot> slot = services.models.find_or_throw(asked->model);
+    ModelTerms terms = slot->standing().terms;
+    terms.is_pinned = *asked->pinned;
+    slot->set_terms(terms);
+  }
   const ModelLoader::KeepAlive keep_alive = keep_alive_of(asked->keep_alive_seconds);
   // What is to go is not loaded for that.
   const bool lets_go = keep_alive && keep_alive->count() == 0;

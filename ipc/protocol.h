@@ -277,6 +277,8 @@ struct ModelParams {
 struct KeepParams {
   std::optional<std::string> model{};          // by its name; absent: the default one
   std::optional<double> keep_alive_seconds{};  // as in a GenerateRequest
+  std::optional<bool> pinned{};  // as in LoadParams, which needs a manager of the daemon; absent:
+                                 // as before
 };
 
 struct UnloadParams {
@@ -451,6 +453,8 @@ struct ModelStay {
   int64_t num_waiting = 0;                     // requests that wait until it is loaded
   std::optional<double> idle_seconds{};        // since a request had it last
   std::optional<double> expires_in_seconds{};  // when it is unused until then
+
+  bool operator==(const ModelStay&) const = default;
 };
 
 // A model beside the default one.

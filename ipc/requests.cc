@@ -201,6 +201,7 @@ std::span<const Field<KeepParams>> fields<KeepParams>() {
   static constexpr std::array kFields = {
       field<&KeepParams::model>("model"),
       field<&KeepParams::keep_alive_seconds>("keep_alive_seconds"),
+      field<&KeepParams::pinned>("pinned"),
   };
   return kFields;
 }

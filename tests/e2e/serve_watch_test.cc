@@ -156,6 +156,27 @@ TEST_CASE("a gateway loads the model that was served last again") {
   CHECK(gateway.client().status().model->name == folder);
 }
 
+TEST_CASE("models that come back with a new daemon stay as long as before") {
+  const Home home;
+  const Gateway gateway(home);
+  REQUIRE(home.run({"load", "demo", "--pin"}).exit_status == 0);
+  REQUIRE(home.run({"load", "demo", "--name", "kept", "--pin"}).exit_status == 0);
+  REQUIRE(home.run({"load", "demo", "--name", "brief", "--keep-alive", "9m"}).exit_status == 0);
+  std::this_thread::sleep_for(std::chrono::seconds(2));  // the gateway looks several times
+  const pid_t before = gateway.daemon_pid();
+  REQUIRE(::kill(before, SIGKILL) == 0);
+  // How long a model stays is settled when it has been loaded.
+  REQUIRE(eventually([&] {
+    const pid_t now = gateway.daemon_pid();
+    if (now <= 0 || now == before) return false;
+    const ipc::Status status = gateway.client().status();
+    return status.others.size() == 2 && status.stay.pinned &&
+           ipc::find_model(status, "kept").stay.pinned &&
+           ipc::find_model(status, "brief").stay.keep_alive_seconds == 540;
+  }));
+  CHECK_FALSE(ipc::find_model(gateway.client().status(), "brief").stay.pinned);
+}
+
 TEST_CASE("a daemon that was told to stop, or that another started, is not started again") {
   const Home home;
   {
