@@ -16,8 +16,14 @@
 namespace tgi {
 namespace {
 
-ipc::AdapterList ask_list(const Session& session) {
-  return ipc::adapter_list_from_json(session.client().call(ipc::kAdapters));
+// Which of the daemon's models; nothing: the default one.
+std::optional<std::string> model_of(const AdaptersFlags& flags) {
+  return flags.model.empty() ? std::nullopt : std::optional(flags.model);
+}
+
+ipc::AdapterList ask_list(const Session& session, const AdaptersFlags& flags) {
+  return ipc::adapter_list_from_json(session.client().call(
+      ipc::kAdapters, ipc::to_json(ipc::ModelParams{.model = model_of(flags)})));
 }
 
 std::string text_of(const ipc::AdapterList& list) {
@@ -38,10 +44,11 @@ std::string text_of(const ipc::AdapterList& list) {
              std::ranges::any_of(list.adapters, &ipc::AdapterStatus::pinned) ? "; * pinned" : "");
 }
 
-std::string names_text(const Session& session) {
+std::string names_text(const Session& session, const AdaptersFlags& flags) {
   std::set<std::string> names;
   try {
-    for (const ipc::AdapterStatus& each : ask_list(session).adapters) names.insert(each.name);
+    for (const ipc::AdapterStatus& each : ask_list(session, flags).adapters)
+      names.insert(each.name);
   } catch (const Error&) {
     // A daemon that is not there, or has no model, has none.
   }
@@ -58,15 +65,17 @@ void load(Session& session, const AdaptersFlags& flags) {
       resolve_model(*flags.load, {.offline = flags.offline, .cancel_fd = session.interrupt().fd()});
   session.client().call(
       ipc::kLoadAdapter,
-      ipc::to_json(ipc::LoadAdapterParams{.name = flags.name.value_or(*flags.load), .path = path}));
+      ipc::to_json(ipc::LoadAdapterParams{
+          .model = model_of(flags), .name = flags.name.value_or(*flags.load), .path = path}));
 }
 
-void pin(Session& session, const std::string& name, bool pinned) {
-  for (const ipc::AdapterStatus& each : ask_list(session).adapters) {
+void pin(Session& session, const AdaptersFlags& flags, const std::string& name, bool pinned) {
+  for (const ipc::AdapterStatus& each : ask_list(session, flags).adapters) {
     if (each.name != name) continue;
     session.client().call(
         ipc::kLoadAdapter,
-        ipc::to_json(ipc::LoadAdapterParams{.name = name, .path = each.path, .pinned = pinned}));
+        ipc::to_json(ipc::LoadAdapterParams{
+            .model = model_of(flags), .name = name, .path = each.path, .pinned = pinned}));
     return;
   }
   throw Error(Code::kAdapter,
@@ -79,10 +88,14 @@ void pin(Session& session, const std::string& name, bool pinned) {
 
 void add_adapters_flags(CLI::App& app, AdaptersFlags& flags) {
   app.footer(
-      "Without an option it lists the adapters that the model of the daemon has: their rank, what "
+      "Without an option it lists the adapters that a model of the daemon has: their rank, what "
       "they take on the device while they are in use, and how many requests they have had. An "
       "adapter that was loaded is in host memory; it is active while requests use it, and until "
       "another one needs its place. Answers by one: `tgi generate --adapter NAME`.");
+  app.add_option("-m,--model", flags.model,
+                 "of several models that the daemon has this one, by its name (`tgi ps`); default: "
+                 "its default model")
+      ->type_name("MODEL");
   auto* json = app.add_flag("--json", flags.json, "write the list as one JSON object");
   auto* load_flag =
       app.add_option("--load", flags.load,
@@ -116,19 +129,20 @@ int run_adapters(const AdaptersFlags& flags, const CommonFlags& common) {
     load(session, flags);
     session.out().write("loaded\n");
   } else if (flags.unload) {
-    session.client().call(ipc::kUnloadAdapter,
-                          ipc::to_json(ipc::UnloadAdapterParams{.name = *flags.unload}));
+    session.client().call(
+        ipc::kUnloadAdapter,
+        ipc::to_json(ipc::UnloadAdapterParams{.model = model_of(flags), .name = *flags.unload}));
     session.out().write("unloaded\n");
   } else if (flags.pin) {
-    pin(session, *flags.pin, true);
+    pin(session, flags, *flags.pin, true);
     session.out().write("pinned\n");
   } else if (flags.unpin) {
-    pin(session, *flags.unpin, false);
+    pin(session, flags, *flags.unpin, false);
     session.out().write("unpinned\n");
   } else if (flags.quiet) {
-    session.out().write(names_text(session));
+    session.out().write(names_text(session, flags));
   } else {
-    const ipc::AdapterList list = ask_list(session);
+    const ipc::AdapterList list = ask_list(session, flags);
     session.out().write(flags.json ? ipc::to_json(list).dump() + "\n" : text_of(list));
   }
   return 0;

@@ -18,6 +18,7 @@ struct AdaptersFlags {
   std::optional<std::string> pin;
   std::optional<std::string> unpin;
   bool offline = false;
+  std::string model;  // empty: the default one
 };
 
 void add_adapters_flags(CLI::App& app, AdaptersFlags& flags);

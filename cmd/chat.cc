@@ -38,7 +38,8 @@ void add_chat_flags(CLI::App& app, ChatFlags& flags) {
       "result; nothing is run by itself. The reasoning of models that reason is shown dimmed on "
       "a terminal, and not at all elsewhere.\n\n"
       "Lines that begin with / are commands: /help, /clear, /system [TEXT], /save FILE, "
-      "/load FILE, /set [NAME VALUE], /show, /regenerate, /quit, /bye, /exit. A message that "
+      "/load FILE, /set [NAME VALUE], /adapter ADAPTER, /model [NAME], /show, /regenerate, /quit, "
+      "/bye, /exit. A message that "
       "begins with / is written with //.");
   app.add_option("--system", flags.system, "the system message")->type_name("TEXT");
   app.add_option("--load", flags.load, "go on with a conversation that /save wrote")

@@ -54,6 +54,12 @@ class Chat {
   // of that name, and changes nothing then.
   void use_adapter(const std::string& name);
 
+  // Answers are by this model of the daemon from now on, which is loaded if it is one that requests
+  // load; the adapter stays behind. Throws when the daemon has none of that name, or none that can
+  // chat, and changes nothing then.
+  void use_model(const std::string& name);
+  void list_models();
+
   // Says on a terminal that a command was done; scripts see it by the exit status.
   void confirm(std::string_view line) const;
 

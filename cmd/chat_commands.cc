@@ -102,6 +102,12 @@ void adapter(Chat& chat, std::string_view arguments) {
   chat.use_adapter(arguments == "off" ? "" : std::string(arguments));
 }
 
+void model(Chat& chat, std::string_view arguments) {
+  if (arguments.empty()) return chat.list_models();
+  chat.use_model(std::string(arguments));
+  chat.confirm(fmt::format("{} answers now", arguments));
+}
+
 void quit(Chat& chat, std::string_view /*arguments*/) {
   chat.done = true;
 }
@@ -122,6 +128,11 @@ constexpr std::array kChatCommands = {
                 "answer by this LoRA adapter from now on, as --adapter names it; off: by the model "
                 "alone",
                 adapter},
+    ChatCommand{
+        "/model", "[NAME]",
+        "go on with another model that the daemon has, which is loaded if requests load it; "
+        "without a name list them",
+        model},
     ChatCommand{"/regenerate", "", "drop the last answer and ask again", regenerate},
     ChatCommand{"/show", "", "show the model, the context's length and the settings", show},
     ChatCommand{"/quit", "", "end; so does Ctrl-D", quit},

@@ -2,14 +2,20 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
+#include <optional>
+#include <utility>
 
 #include "base/error.h"
 #include "base/files/paths.h"
 #include "cmd/config_settings.h"
+#include "cmd/download/file_lock.h"
 #include "ipc/config_file.h"
 #include "ipc/line_socket.h"
 
@@ -78,13 +84,37 @@ std::string text_of_file(const std::string& path) {
   return fs::exists(path) ? read_input(path) : std::string();
 }
 
-// Where the file itself is, when the path is a link to it.
-void write_config(const std::string& path, const std::string& text) {
+// The file itself when the path is a link to it. Its folder is there then, and can be written.
+std::string prepare_target(const std::string& path) {
   std::error_code missing;
-  const fs::path target = fs::canonical(path, missing);
-  if (missing) make_private_dir(fs::path(path).parent_path().string());
-  write_file(missing ? path : target.string(), text);
+  const fs::path found = fs::canonical(path, missing);
+  const fs::path target = missing ? fs::absolute(path) : found;
+  if (missing) make_private_dir(target.parent_path().string());
+  if (::access(target.parent_path().c_str(), W_OK) != 0) {
+    throw Error(Code::kInvalidArgument,
+                fmt::format("{}: {}; $TGI_CONFIG names another file", path, std::strerror(errno)));
+  }
+  return target.string();
 }
+
+// Keeps another `tgi config` from changing the file between reading and writing it.
+class ConfigLock {
+ public:
+  ConfigLock(const std::string& target, const Session& session) : path_(target + ".lock") {
+    constexpr int kPollMs = 10;
+    while (!(lock_ = download::FileLock::try_lock(path_))) session.client().pause(kPollMs);
+  }
+  ~ConfigLock() {
+    std::error_code error;
+    fs::remove(path_, error);  // while it is held: who waits for it sees that, and makes a new one
+  }
+  ConfigLock(const ConfigLock&) = delete;
+  ConfigLock& operator=(const ConfigLock&) = delete;
+
+ private:
+  const std::string path_;
+  std::optional<download::FileLock> lock_;
+};
 
 // The programs that read the file run elsewhere.
 std::string with_absolute_path(const std::string& value) {
@@ -126,40 +156,44 @@ int set(const ConfigFlags& flags, const CommonFlags& common) {
   } catch (const Error& error) {
     throw error.in(setting.full_name());
   }
-  const std::string path = config_path();
-  (void)ipc::read_config(path);  // says what is wrong with it by line
-  write_config(path, ipc::with_setting(text_of_file(path), setting.section, setting.name, values,
-                                       setting.is_list && values.size() > 1));
   Session session(common);
+  const std::string path = config_path();
+  const std::string target = prepare_target(path);
+  {
+    const ConfigLock lock(target, session);
+    (void)ipc::read_config(path);  // says what is wrong with it by line
+    write_file(target, ipc::with_setting(text_of_file(path), setting.section, setting.name, values,
+                                         setting.is_list && values.size() > 1));
+  }
   say_when_it_holds(setting, session);
   return 0;
 }
 
 // A setting that this version does not know can be taken out too.
 int unset(const ConfigFlags& flags, const CommonFlags& common) {
+  Session session(common);
   const std::string path = config_path();
-  const ipc::ConfigFile file = ipc::read_config(path);
-  const auto is_meant = [&](const ipc::ConfigEntry& entry) {
-    return entry.section + "." + entry.name == flags.name;
-  };
-  const auto found = std::ranges::find_if(file.entries, is_meant);
-  std::string section;
-  std::string name;
-  if (found != file.entries.end()) {
-    section = found->section;
-    name = found->name;
-  } else {
+  const auto place_in = [&](const ipc::ConfigFile& file) -> std::pair<std::string, std::string> {
+    for (const ipc::ConfigEntry& entry : file.entries) {
+      if (entry.section + "." + entry.name == flags.name) return {entry.section, entry.name};
+    }
     const ConfigSetting& setting = find_config_setting(flags.name);
-    section = setting.section;
-    name = setting.name;
+    if (file.find(setting.section, setting.name) == nullptr) {
+      throw Error(Code::kNotFound, fmt::format("{} is not in {}", setting.full_name(), path));
+    }
+    return {setting.section, setting.name};
+  };
+  (void)place_in(ipc::read_config(path));  // before a lock is made where there is nothing
+  std::string name;
+  {
+    const std::string target = prepare_target(path);
+    const ConfigLock lock(target, session);
+    const auto [section, setting] = place_in(ipc::read_config(path));
+    write_file(target, ipc::without_setting(text_of_file(path), section, setting));
+    name = section + "." + setting;
   }
-  if (file.find(section, name) == nullptr) {
-    throw Error(Code::kNotFound, fmt::format("{}.{} is not in {}", section, name, path));
-  }
-  write_config(path, ipc::without_setting(text_of_file(path), section, name));
-  if (found == file.entries.end()) {
-    Session session(common);
-    say_when_it_holds(find_config_setting(section + "." + name), session);
+  for (const ConfigSetting& setting : config_settings()) {
+    if (setting.full_name() == name) say_when_it_holds(setting, session);
   }
   return 0;
 }
@@ -171,6 +205,12 @@ void require_words(const ConfigFlags& flags, bool has_name, bool has_values) {
   }
   if ((!has_name && !flags.name.empty()) || (!has_values && !flags.values.empty())) {
     throw UsageError(fmt::format("{}: too many words", flags.action));
+  }
+  if (flags.changed && flags.action != "list") {
+    throw UsageError(fmt::format("--changed goes with list, not {}", flags.action));
+  }
+  if (flags.json && flags.action != "list" && flags.action != "get") {
+    throw UsageError(fmt::format("--json goes with list and get, not {}", flags.action));
   }
 }
 

@@ -29,6 +29,7 @@ ConfigSetting of_row(std::string_view section, const ipc::SettingFacts& row) {
   out.section = section;
   out.name = row.name;
   out.variable = ipc::environment_name(row);
+  out.is_switch = row.is_switch();
   out.is_path = row.is_file || row.is_model;
   return out;
 }
@@ -91,8 +92,8 @@ std::vector<ConfigSetting> make_settings() {
 // Of the flags that every command has.
 std::optional<std::string> flag_of(const ConfigSetting& setting, const CommonFlags& common) {
   if (setting.full_name() == "daemon.socket" && !common.socket.empty()) return common.socket;
-  if (setting.full_name() == "terminal.no-start" && common.no_start) return "1";
-  if (setting.full_name() == "terminal.verbose" && common.verbose) return "1";
+  if (setting.full_name() == "terminal.no-start" && common.no_start) return "true";
+  if (setting.full_name() == "terminal.verbose" && common.verbose) return "true";
   return std::nullopt;
 }
 
@@ -164,6 +165,8 @@ ConfigValue value_of(const ConfigSetting& setting,
   if (const std::optional<std::string> text = flag_of(setting, common)) {
     out = {&setting, text, ConfigOrigin::kFlag, "--" + setting.name};
   }
+  if (setting.is_switch && out.text == "1") out.text = "true";
+  if (setting.is_switch && out.text == "0") out.text = "false";
   return out;
 }
 

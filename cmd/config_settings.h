@@ -18,6 +18,7 @@ struct ConfigSetting {
   std::string name;
   std::string variable;  // empty: it has none
   bool is_list = false;
+  bool is_switch = false;  // its value is shown as true or false
   bool is_path = false;    // of a file or a model: a path in it is made absolute
   bool is_secret = false;  // never listed
   bool is_listed = true;   // false: understood, but refused with the reason

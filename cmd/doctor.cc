@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -11,12 +10,16 @@
 #include "base/color.h"
 #include "base/error.h"
 #include "base/files/paths.h"
+#include "cmd/config_settings.h"
 #include "cmd/doctor/backends.h"
 #include "cmd/doctor/daemon.h"
 #include "cmd/doctor/machine.h"
+#include "cmd/doctor_network.h"
 #include "cmd/download/hub_env.h"
 #include "cmd/ps.h"
 #include "cmd/read_bandwidth.h"
+#include "cmd/serve_flags.h"
+#include "ipc/config_file.h"
 #include "ipc/start_daemon.h"
 
 namespace tgi {
@@ -38,6 +41,8 @@ VerdictRow verdict_row(Verdict verdict) {
   switch (verdict) {
     case Verdict::kOk:
       return {"ok", Style::kGreen};
+    case Verdict::kUnknown:
+      return {"skip", Style::kBold};
     case Verdict::kWarn:
       return {"warn", Style::kYellow};
     case Verdict::kFail:
@@ -46,12 +51,38 @@ VerdictRow verdict_row(Verdict verdict) {
   return {"fail", Style::kRed};
 }
 
-std::string hub_folder() {
-  const download::Variables variables = [](const std::string& name) {
-    const char* value = std::getenv(name.c_str());
-    return value == nullptr ? std::nullopt : std::optional<std::string>(value);
-  };
-  return download::read_hub_settings(variables).cache_dir;
+// The file of settings, and the gateway that it has `tgi serve` open.
+void look_at_settings(std::vector<Finding>& findings) {
+  const ipc::ConfigFile file = ipc::read_config(config_path());
+  check_config(file);
+  findings.push_back({.name = "settings",
+                      .text = file.entries.empty()
+                                  ? fmt::format("{}: nothing is set", file.path)
+                                  : fmt::format("{}: {} set", file.path, file.entries.size()),
+                      .data = {{"file", file.path}, {"num_set", file.entries.size()}}});
+}
+
+void look_at_gateway(std::vector<Finding>& findings) {
+  CLI::App app;
+  ServeFlags flags;
+  add_serve_flags(app, flags);
+  const ServeOptions serve =
+      resolve_serve_flags(flags, process_environment, ipc::read_config(config_path()));
+  findings.push_back(doctor::look_at_gateway(serve.host, serve.port));
+}
+
+void look_at_downloads(std::vector<Finding>& findings) {
+  const download::HubSettings settings = download::read_hub_settings(download::environment());
+  findings.push_back(doctor::look_at_cache(settings.cache_dir));
+  if (!settings.no_home.empty()) {
+    findings.back().verdict = Verdict::kWarn;
+    findings.back().advice = settings.no_home;
+  }
+  std::optional<JobRecord> last;
+  for (JobRecord& job : Store::open().jobs(Store::kMaxJobs)) {
+    if (!last && job.kind == "download") last = std::move(job);
+  }
+  findings.push_back(doctor::look_at_network(last, settings));
 }
 
 // Lines that throw are failures of their own and keep nobody else from being looked at.
@@ -59,7 +90,7 @@ template <typename Look>
 void add(std::vector<Finding>& findings, const std::string& name, Look look) {
   try {
     look();
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
     findings.push_back({.name = name,
                         .verdict = Verdict::kFail,
                         .text = error.what(),
@@ -133,13 +164,14 @@ OrderedJson to_json(const std::vector<Finding>& findings) {
 void add_doctor_flags(CLI::App& app, DoctorFlags& flags) {
   app.footer(
       "Looks at the programs, the processor and the GPUs, memory, limits, the socket, the daemon "
-      "and its model, the state folder and the cache of downloads. Reads memory and multiplies "
-      "matrices for about "
+      "and its model, the gateway where `tgi serve` would listen, the file of settings, and "
+      "whether the folders of the state, downloads and conversions can be written. The network is "
+      "asked only where the last download failed. Reads memory and multiplies matrices for about "
       "two seconds. With a model loaded, the daemon compares its next-token distributions over a "
       "fixed text with those of a second copy in float32, where memory allows; that copy takes 4 "
       "bytes a parameter while it runs.\n\n"
-      "Each line is ok, warn or fail, with advice where it is not ok. The exit status is 1 when a "
-      "line is fail. Never starts a daemon.");
+      "Each line is ok, warn or fail, with advice where it is not ok, or skip: nothing is known. "
+      "The exit status is 1 when a line is fail. Never starts a daemon.");
   app.add_flag("--json", flags.json, "write one JSON object, for a report");
   app.add_flag("--quick", flags.quick, "measure nothing and load no second copy of the model");
 }
@@ -148,14 +180,28 @@ int run_doctor(const DoctorFlags& flags, const CommonFlags& common) {
   Session session(common);
   std::vector<Finding> findings;
   findings.push_back({.name = "tgi", .text = flags.version, .data = {{"version", ipc::kVersion}}});
-  if (!flags.quick) add(findings, "tgid", [&] { look_at_backends(findings); });
+  if (flags.quick) {
+    findings.push_back({.name = "measures",
+                        .verdict = Verdict::kUnknown,
+                        .text = "processor, GPUs, memory speed and the model's numbers: not "
+                                "looked at with --quick"});
+  } else {
+    add(findings, "tgid", [&] { look_at_backends(findings); });
+  }
   findings.push_back(doctor::look_at_memory());
   findings.push_back(doctor::look_at_huge_pages());
   findings.push_back(doctor::look_at_limits());
   findings.push_back(doctor::look_at_state(state_dir()));
-  add(findings, "cache", [&] { findings.push_back(doctor::look_at_cache(hub_folder())); });
+  if (const auto notice = temporary_home_notice(); notice && findings.back().advice.empty()) {
+    findings.back().verdict = Verdict::kWarn;
+    findings.back().advice = *notice;
+  }
+  findings.push_back(doctor::look_at_conversions(cache_dir()));
+  add(findings, "settings", [&] { look_at_settings(findings); });
+  add(findings, "cache", [&] { look_at_downloads(findings); });
   const doctor::DaemonReport daemon = doctor::look_at_daemon(session.client());
   findings.insert(findings.end(), daemon.findings.begin(), daemon.findings.end());
+  add(findings, "gateway", [&] { look_at_gateway(findings); });
   if (daemon.model && !flags.quick) {
     const int64_t bytes = daemon.model->num_params * static_cast<int64_t>(sizeof(float));
     Session::say(

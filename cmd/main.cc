@@ -9,7 +9,9 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <iostream>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -97,27 +99,25 @@ struct Command {
 };
 
 constexpr std::array kCommands = {
-    Command{"generate", "answer a prompt, or each line of a file",
-            [](CLI::App& app, Flags& flags) { add_generate_flags(app, flags.generate); },
-            [](const Flags& flags) { return run_generate(flags.generate, flags.common); }},
+    // Those that people begin with come first, then what they need later: so --help lists them.
+    Command{"run", "chat with a model, or let it answer, from a name alone",
+            [](CLI::App& app, Flags& flags) { add_run_flags(app, flags.run); },
+            [](const Flags& flags) { return run_run(flags.run, flags.common); }},
     Command{"chat", "talk with the model",
             [](CLI::App& app, Flags& flags) { add_chat_flags(app, flags.chat); },
             [](const Flags& flags) { return run_chat(flags.chat, flags.common); }},
-    Command{"embed", "write the vector of a text, or of each line",
-            [](CLI::App& app, Flags& flags) { add_embed_flags(app, flags.embed); },
-            [](const Flags& flags) { return run_embed(flags.embed, flags.common); }},
-    Command{"rerank", "order lines by how well they fit a question",
-            [](CLI::App& app, Flags& flags) { add_rerank_flags(app, flags.rerank); },
-            [](const Flags& flags) { return run_rerank(flags.rerank, flags.common); }},
+    Command{"generate", "answer a prompt, or each line of a file",
+            [](CLI::App& app, Flags& flags) { add_generate_flags(app, flags.generate); },
+            [](const Flags& flags) { return run_generate(flags.generate, flags.common); }},
     Command{"serve", "answer HTTP: TGI's API and OpenAI's",
             [](CLI::App& app, Flags& flags) { add_serve_flags(app, flags.serve); },
             [](const Flags& flags) { return run_serve(flags.serve, flags.common); }},
     Command{"ps", "show what the daemon is doing",
             [](CLI::App& app, Flags& flags) { add_ps_flags(app, flags.ps); },
             [](const Flags& flags) { return run_ps(flags.ps, flags.common); }},
-    Command{"adapters", "list, load and unload LoRA adapters",
-            [](CLI::App& app, Flags& flags) { add_adapters_flags(app, flags.adapters); },
-            [](const Flags& flags) { return run_adapters(flags.adapters, flags.common); }},
+    Command{"logs", "show what the daemon wrote to its log",
+            [](CLI::App& app, Flags& flags) { add_logs_flags(app, flags.logs); },
+            [](const Flags& flags) { return run_logs(flags.logs, flags.common); }},
     Command{"load", "load a model into the daemon",
             [](CLI::App& app, Flags& flags) { add_load_flags(app, flags.load); },
             [](const Flags& flags) { return run_load(flags.load, flags.common); }},
@@ -127,6 +127,13 @@ constexpr std::array kCommands = {
     Command{"stop", "stop the daemon after it has finished what runs",
             [](CLI::App& app, Flags& flags) { add_stop_flags(app, flags.stop); },
             [](const Flags& flags) { return run_stop(flags.stop, flags.common); }},
+    Command{"pull", "the same as download-weights",
+            [](CLI::App& app, Flags& flags) {
+              add_download_weights_flags(app, flags.download_weights);
+            },
+            [](const Flags& flags) {
+              return run_download_weights(flags.download_weights, flags.common);
+            }},
     Command{"download-weights", "bring a model to this machine",
             [](CLI::App& app, Flags& flags) {
               add_download_weights_flags(app, flags.download_weights);
@@ -134,9 +141,6 @@ constexpr std::array kCommands = {
             [](const Flags& flags) {
               return run_download_weights(flags.download_weights, flags.common);
             }},
-    Command{"quantize", "write a quantised checkpoint of a model",
-            [](CLI::App& app, Flags& flags) { add_quantize_flags(app, flags.quantize); },
-            [](const Flags& flags) { return run_quantize(flags.quantize, flags.common); }},
     Command{"ls", "list the models of this machine",
             [](CLI::App& app, Flags& flags) { add_ls_flags(app, flags.ls); },
             [](const Flags& flags) { return run_ls(flags.ls, flags.common); }},
@@ -146,6 +150,30 @@ constexpr std::array kCommands = {
     Command{"rm", "remove a model from this machine",
             [](CLI::App& app, Flags& flags) { add_rm_flags(app, flags.rm); },
             [](const Flags& flags) { return run_rm(flags.rm, flags.common); }},
+    Command{"create", "keep a named model with its prompt and settings, from a Modelfile",
+            [](CLI::App& app, Flags& flags) { add_create_flags(app, flags.create); },
+            [](const Flags& flags) { return run_create(flags.create, flags.common); }},
+    Command{"quantize", "write a quantised checkpoint of a model",
+            [](CLI::App& app, Flags& flags) { add_quantize_flags(app, flags.quantize); },
+            [](const Flags& flags) { return run_quantize(flags.quantize, flags.common); }},
+    Command{"adapters", "list, load and unload LoRA adapters",
+            [](CLI::App& app, Flags& flags) { add_adapters_flags(app, flags.adapters); },
+            [](const Flags& flags) { return run_adapters(flags.adapters, flags.common); }},
+    Command{"embed", "write the vector of a text, or of each line",
+            [](CLI::App& app, Flags& flags) { add_embed_flags(app, flags.embed); },
+            [](const Flags& flags) { return run_embed(flags.embed, flags.common); }},
+    Command{"rerank", "order lines by how well they fit a question",
+            [](CLI::App& app, Flags& flags) { add_rerank_flags(app, flags.rerank); },
+            [](const Flags& flags) { return run_rerank(flags.rerank, flags.common); }},
+    Command{"tokenize", "show the tokens of a text",
+            [](CLI::App& app, Flags& flags) { add_tokenize_flags(app, flags.tokenize); },
+            [](const Flags& flags) { return run_tokenize(flags.tokenize, flags.common); }},
+    Command{"detokenize", "write the text of tokens",
+            [](CLI::App& app, Flags& flags) { add_detokenize_flags(app, flags.detokenize); },
+            [](const Flags& flags) { return run_detokenize(flags.detokenize, flags.common); }},
+    Command{"render", "write what the chat template makes of messages",
+            [](CLI::App& app, Flags& flags) { add_render_flags(app, flags.render); },
+            [](const Flags& flags) { return run_render(flags.render, flags.common); }},
     Command{"bench", "measure prefill and decode speed over the socket",
             [](CLI::App& app, Flags& flags) { add_bench_flags(app, flags.bench); },
             [](const Flags& flags) { return run_bench(flags.bench, flags.common); }},
@@ -156,41 +184,16 @@ constexpr std::array kCommands = {
             },
             [](const Flags& flags) { return run_doctor(flags.doctor, flags.common); }, false,
             false},
-    Command{"run", "chat with a model, or let it answer, from a name alone",
-            [](CLI::App& app, Flags& flags) { add_run_flags(app, flags.run); },
-            [](const Flags& flags) { return run_run(flags.run, flags.common); }},
-    Command{"create", "keep a named model with its prompt and settings, from a Modelfile",
-            [](CLI::App& app, Flags& flags) { add_create_flags(app, flags.create); },
-            [](const Flags& flags) { return run_create(flags.create, flags.common); }},
-    Command{"pull", "the same as download-weights",
-            [](CLI::App& app, Flags& flags) {
-              add_download_weights_flags(app, flags.download_weights);
-            },
-            [](const Flags& flags) {
-              return run_download_weights(flags.download_weights, flags.common);
-            }},
-    Command{"tokenize", "show the tokens of a text",
-            [](CLI::App& app, Flags& flags) { add_tokenize_flags(app, flags.tokenize); },
-            [](const Flags& flags) { return run_tokenize(flags.tokenize, flags.common); }},
-    Command{"detokenize", "write the text of tokens",
-            [](CLI::App& app, Flags& flags) { add_detokenize_flags(app, flags.detokenize); },
-            [](const Flags& flags) { return run_detokenize(flags.detokenize, flags.common); }},
-    Command{"render", "write what the chat template makes of messages",
-            [](CLI::App& app, Flags& flags) { add_render_flags(app, flags.render); },
-            [](const Flags& flags) { return run_render(flags.render, flags.common); }},
-    Command{"logs", "show what the daemon wrote to its log",
-            [](CLI::App& app, Flags& flags) { add_logs_flags(app, flags.logs); },
-            [](const Flags& flags) { return run_logs(flags.logs, flags.common); }},
+    Command{"config", "show the settings and where they come from, and change them",
+            [](CLI::App& app, Flags& flags) { add_config_flags(app, flags.config); },
+            [](const Flags& flags) { return run_config(flags.config, flags.common); }, false,
+            false},
     Command{"version", "show the versions of the tool and of the daemon",
             [](CLI::App& app, Flags& flags) {
               flags.version.own = version_line("tgi", kBuildCommit);
               add_version_flags(app, flags.version);
             },
             [](const Flags& flags) { return run_version(flags.version, flags.common); }, false,
-            false},
-    Command{"config", "show the settings and where they come from, and change them",
-            [](CLI::App& app, Flags& flags) { add_config_flags(app, flags.config); },
-            [](const Flags& flags) { return run_config(flags.config, flags.common); }, false,
             false},
     Command{"docs", "write the man pages and completions",
             [](CLI::App& app, Flags& flags) { add_docs_flags(app, flags.docs); },
@@ -283,9 +286,21 @@ void take_settings(Flags& flags) {
   }
 }
 
+// Where the home can't be written: said by the first command, which makes the folder in its place.
+void tell_of_temporary_home() {
+  const std::optional<std::string> notice = temporary_home_notice();
+  std::error_code error;
+  if (!notice || std::filesystem::is_directory(state_dir(), error)) return;
+  make_state_dir();
+  Session::say(*notice);
+}
+
 int run_command(const Command& command, Flags& flags) {
   try {
-    if (command.reads_settings) take_settings(flags);
+    if (command.reads_settings) {
+      take_settings(flags);
+      tell_of_temporary_home();
+    }
     return command.run(flags);
   } catch (const UsageError& error) {
     return usage_error(command.name, {.message = error.what(), .advice = ""});

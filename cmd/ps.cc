@@ -1,5 +1,6 @@
 #include "cmd/ps.h"
 
+#include "base/error.h"
 #include "cmd/model_path.h"
 #include "cmd/ps_watch.h"
 #include "ipc/duration.h"
@@ -262,16 +263,41 @@ std::string format_status(const ipc::Status& status) {
   return out;
 }
 
+namespace {
+
+// One that answers is enough: the others are loaded in their turn.
+void require_ready(const ipc::Status& status) {
+  const auto answers = [](const std::string& phase) {
+    return phase == "ready" || phase == "not loaded";
+  };
+  if (answers(status.phase)) return;
+  for (const ipc::OtherModelStatus& other : status.others) {
+    if (answers(other.phase)) return;
+  }
+  const std::string detail = status.phase_detail.empty() ? "" : ": " + status.phase_detail;
+  throw Error(Code::kUnavailable, fmt::format("not ready: {}{}", status.phase, detail));
+}
+
+}  // namespace
+
 void add_ps_flags(CLI::App& app, PsFlags& flags) {
   app.footer(
       "Never starts a daemon: where none is running it says so and ends with exit status 8.");
-  app.add_flag("--json", flags.json,
-               "write the whole status as one JSON object; with --watch one a line");
-  auto* watch = app.add_flag("-w,--watch", flags.watch,
-                             "go on until Ctrl-C, with a line for each model: requests, tokens/s "
-                             "generated and of prompts computed, shares of the KV cache, and how "
-                             "long a step takes, which is the time between two tokens of an "
-                             "answer, and one with prompt tokens. Drawn over on a terminal");
+  auto* json = app.add_flag("--json", flags.json,
+                            "write the whole status as one JSON object; with --watch one a line");
+  auto* ready = app.add_flag(
+      "--ready", flags.ready,
+      "write nothing, and end with 0 when requests are answered: by a model that is loaded, "
+      "or is when they ask for it; else with 8 and the reason. For health checks");
+  auto* watch =
+      app.add_flag("-w,--watch", flags.watch,
+                   "go on until Ctrl-C, with a line for each model: requests that run and "
+                   "wait, tokens/s generated and of prompts computed, shares of the KV "
+                   "cache in use and cached, and how many ms a step takes, which is the "
+                   "time between two tokens of an answer, and one with prompt tokens. "
+                   "Drawn over on a terminal");
+  ready->excludes(json);
+  ready->excludes(watch);
   app.add_option("--interval", flags.interval_seconds, "of --watch; default 1")
       ->type_name("SECONDS")
       ->check(CLI::Range(0.1, 3600.0))
@@ -282,6 +308,10 @@ int run_ps(const PsFlags& flags, const CommonFlags& common) {
   Session session(common);
   if (flags.watch) return watch_daemon(session, flags.interval_seconds, flags.json);
   const ipc::Status status = session.client().status();
+  if (flags.ready) {
+    require_ready(status);
+    return 0;
+  }
   session.out().write(flags.json ? ipc::to_json(status).dump() + "\n" : format_status(status));
   return 0;
 }

@@ -11,6 +11,7 @@ namespace tgi {
 struct PsFlags {
   bool json = false;
   bool watch = false;
+  bool ready = false;
   double interval_seconds = 1;
 };
 

@@ -74,18 +74,33 @@ std::string percent(int64_t part, int64_t whole) {
   return fmt::format("{} %", 100 * part / whole);
 }
 
-template <typename... Cells>
-std::string row(const Cells&... cells) {
-  return fmt::format("{:<24} {:<10} {:>7} {:>7} {:>9} {:>9} {:>7} {:>9} {:>9} {:>10}", cells...);
+constexpr size_t kPipeNameWidth = 32;
+constexpr size_t kLeastNameWidth = 11;  // beside the others in 80 columns
+constexpr size_t kOtherColumns = 68;    // with the blanks between all
+
+std::string fitted(const std::string& name, size_t width) {
+  if (name.size() <= width) return fmt::format("{:<{}}", name, width);
+  size_t at = name.size() - (width - 2);
+  while (at < name.size() && (static_cast<unsigned char>(name[at]) & 0xC0) == 0x80) ++at;
+  return ".." + name.substr(at);
 }
 
-std::string line_of(const ModelMoment* before, const ModelMoment& now, double seconds) {
+template <typename... Cells>
+std::string row(size_t name_width, const std::string& name, const Cells&... cells) {
+  return fitted(name, name_width) +
+         fmt::format(" {:<10} {:>4} {:>4} {:>8} {:>8} {:>5} {:>6} {:>7} {:>7}", cells...);
+}
+
+std::string line_of(const ModelMoment* before,
+                    const ModelMoment& now,
+                    double seconds,
+                    size_t name_width) {
   const ModelMoment& old = before == nullptr ? now : *before;
   const double over = before == nullptr ? 0 : seconds;
   const int64_t computed_before = old.num_prompt_tokens - old.num_cached_tokens;
   const int64_t computed = now.num_prompt_tokens - now.num_cached_tokens;
   return row(
-      now.name, now.phase, now.num_running, now.num_waiting,
+      name_width, now.name, now.phase, now.num_running, now.num_waiting,
       rate(old.num_generated_tokens, now.num_generated_tokens, over),
       rate(computed_before, computed, over), percent(now.num_blocks_used, now.num_blocks),
       percent(now.num_blocks_cached, now.num_blocks),
@@ -130,18 +145,23 @@ class Watch {
 
  private:
   void draw(const ipc::Status& status, const Moment& now) {
+    size_t width = 5;
+    for (const ModelMoment& model : now.models) width = std::max(width, model.name.size());
+    const size_t room = std::max(view_.width(), kOtherColumns) - kOtherColumns;
+    width = std::min(width, std::max(room, kLeastNameWidth));
     drawn_ = {
         fmt::format("{}  tgid {}, {} resident, {} requests so far; Ctrl-C ends", clock_text(),
                     status.version, format_bytes(status.rss_bytes), status.counters.num_requests),
-        "", watch_head()};
-    for (std::string& line : watch_lines(before_, now)) drawn_.push_back(std::move(line));
+        "", watch_head(width)};
+    for (std::string& line : watch_lines(before_, now, width)) drawn_.push_back(std::move(line));
     view_.draw(drawn_);
   }
 
   void write(const Moment& now) {
     const std::string time = clock_text();
-    if (is_first_) session_.out().write(fmt::format("{:<8} {}\n", "TIME", watch_head()));
-    for (const std::string& line : watch_lines(before_, now)) {
+    if (is_first_)
+      session_.out().write(fmt::format("{:<8} {}\n", "TIME", watch_head(kPipeNameWidth)));
+    for (const std::string& line : watch_lines(before_, now, kPipeNameWidth)) {
       session_.out().write(fmt::format("{} {}\n", time, line));
     }
   }
@@ -175,17 +195,17 @@ Moment moment_of(const ipc::Status& status,
   return out;
 }
 
-std::string watch_head() {
-  return row("MODEL", "PHASE", "RUNNING", "WAITING", "TOKENS/S", "PROMPT/S", "KV USED", "KV CACHED",
-             "STEP MS", "PREFILL MS");
+std::string watch_head(size_t name_width) {
+  return row(name_width, "MODEL", "PHASE", "RUN", "WAIT", "TOKENS/S", "PROMPT/S", "KV", "CACHED",
+             "STEP MS", "PREFILL");
 }
 
-std::vector<std::string> watch_lines(const Moment& before, const Moment& now) {
+std::vector<std::string> watch_lines(const Moment& before, const Moment& now, size_t name_width) {
   std::vector<std::string> out;
   for (const ModelMoment& model : now.models) {
     const auto found = std::ranges::find(before.models, model.name, &ModelMoment::name);
     out.push_back(line_of(found == before.models.end() ? nullptr : &*found, model,
-                          now.seconds - before.seconds));
+                          now.seconds - before.seconds, name_width));
   }
   return out;
 }

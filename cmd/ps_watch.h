@@ -38,9 +38,9 @@ Moment moment_of(const ipc::Status& status,
                  double seconds);
 
 // The table's head, and a line for each model that `now` has: rates since `before`, "-" where there
-// are none.
-std::string watch_head();
-std::vector<std::string> watch_lines(const Moment& before, const Moment& now);
+// are none. Names take so many characters: of longer ones the end is shown.
+std::string watch_head(size_t name_width);
+std::vector<std::string> watch_lines(const Moment& before, const Moment& now, size_t name_width);
 
 // Returns 0 after Ctrl-C. Throws when the daemon goes away.
 int watch_daemon(Session& session, double interval_seconds, bool json);

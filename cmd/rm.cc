@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/files/preset_files.h"
 #include "base/files/split_name.h"
 #include "cmd/download/disk.h"
 #include "cmd/models/model_list.h"
@@ -31,6 +32,35 @@ bool is_own_folder(const ListedModel& listed) {
   return is_below(listed.model.path, converted_dir());
 }
 
+// What the daemon holds or will load: paths, and the names that its models were loaded by.
+std::vector<std::string> models_in_use(const ipc::Status& status) {
+  std::vector<std::string> out;
+  const auto add = [&](const std::optional<ipc::ModelStatus>& model, const std::string& phase,
+                       const std::string& detail) {
+    if (model) out.push_back(model->name);
+    if (phase == "loading") out.push_back(detail);
+  };
+  add(status.model, status.phase, status.phase_detail);
+  for (const ipc::OtherModelStatus& other : status.others) {
+    add(other.model, other.phase, other.phase_detail);
+  }
+  // Files that belong to those: a preset's base, its adapter and what drafts for it.
+  const size_t num_named = out.size();
+  for (size_t i = 0; i < num_named; ++i) {
+    if (!is_preset_path(out[i])) continue;
+    try {
+      const Preset preset = read_preset(out[i]);
+      for (const std::string& part :
+           {preset.from, preset.adapter, preset.speculator, preset.draft_model}) {
+        if (!part.empty()) out.push_back(part);
+      }
+    } catch (const Error&) {
+      // It was changed since: what it was loaded from is not known.
+    }
+  }
+  return out;
+}
+
 // The daemon tells a model by the name it was loaded with, which may be its folder.
 void refuse_if_loaded(const Session& session, const ListedModel& listed) {
   std::optional<ipc::Status> status;
@@ -40,17 +70,21 @@ void refuse_if_loaded(const Session& session, const ListedModel& listed) {
     if (error.code() != Code::kUnavailable) throw;
     return;  // no daemon, no loaded model
   }
-  std::string in_use = status->model ? status->model->name : "";
-  if (in_use.empty() && status->phase == "loading") in_use = status->phase_detail;
-  const auto names = [&](const std::string& name) {
-    return !name.empty() && download::is_same_file(in_use, name);
-  };
-  const bool is_in_use = names(listed.model.name) || names(listed.model.path) ||
-                         (listed.snapshot && names(listed.snapshot->path));
-  if (!is_in_use) return;
-  throw Error(
-      Code::kOverloaded,
-      fmt::format("model {}: the daemon has it loaded; `tgi unload` frees it", listed.model.name));
+  for (const std::string& in_use : models_in_use(*status)) {
+    const auto names = [&](const std::string& name) {
+      return !name.empty() && download::is_same_file(in_use, name);
+    };
+    // Another file of the snapshot is no matter of one that is a file of it.
+    const bool is_in_snapshot =
+        listed.snapshot && !listed.is_gguf_of_snapshot() && is_below(in_use, listed.snapshot->path);
+    if (!names(listed.model.name) && !names(listed.model.path) && !is_in_snapshot &&
+        !(listed.snapshot && names(listed.snapshot->path))) {
+      continue;
+    }
+    throw Error(Code::kOverloaded, fmt::format("model {}: the daemon has it loaded; `tgi unload` "
+                                               "frees it (`tgi ps` shows under which name)",
+                                               listed.model.name));
+  }
 }
 
 // Waits for a line, watching Ctrl-C.

@@ -128,7 +128,7 @@ void Session::say_verbose(std::string_view line) const {
 std::string advice_for(const Error& error) {
   if (const auto* advised = dynamic_cast<const AdvisedError*>(&error)) return advised->advice();
   if (dynamic_cast<const ipc::NobodyListens*>(&error) != nullptr) {
-    return "`tgi load MODEL` starts one";
+    return "start one with `tgi load MODEL`, or with `tgi serve MODEL` for HTTP too";
   }
   switch (error.code()) {
     case Code::kUnavailable:

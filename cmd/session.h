@@ -40,11 +40,27 @@ class Session {
   Output& out() { return out_; }
 
   // From now on prepare() wants this model in the daemon: a folder's path, or "demo".
-  void want_model(std::string path) { model_ = std::move(path); }
+  void want_model(std::string path) {
+    model_ = std::move(path);
+    name_.reset();
+  }
 
   // From now on prepare() waits for the model that the daemon has under this name, and its status
   // tells of it as of the only one.
-  void want_named(std::string name) { name_ = std::move(name); }
+  void want_named(std::string name) {
+    name_ = std::move(name);
+    model_.reset();
+  }
+  // What is wanted, to come back to.
+  struct Wanted {
+    std::optional<std::string> model;
+    std::optional<std::string> name;
+  };
+  Wanted wanted() const { return {model_, name_}; }
+  void want(Wanted wanted) {
+    model_ = std::move(wanted.model);
+    name_ = std::move(wanted.name);
+  }
 
   // For the requests: nothing, or the name that was wanted.
   const std::optional<std::string>& model_name() const { return name_; }

@@ -28,10 +28,43 @@ _tgi() {
     previous=${COMP_WORDS[COMP_CWORD-2]}
   fi
   if [ "$COMP_CWORD" -eq 1 ]; then
-    _tgi_words 'generate chat embed rerank serve ps adapters load unload stop download-weights quantize ls show rm bench doctor run create pull tokenize detokenize render logs version config --version -h --help'
+    _tgi_words 'run chat generate serve ps logs load unload stop pull download-weights ls show rm create quantize adapters embed rerank tokenize detokenize render bench doctor config version --version -h --help'
     return
   fi
   case "${COMP_WORDS[1]}" in
+    run)
+      case "$previous" in
+        --system) COMPREPLY=(); return ;;
+        --socket) _tgi_files; return ;;
+      esac
+      options='--system --raw --offline --socket --no-start -v --verbose -h --help --help-all'
+      others="_tgi_models"
+      ;;
+    chat)
+      case "$previous" in
+        --system) COMPREPLY=(); return ;;
+        --load) _tgi_files; return ;;
+        --tools) _tgi_files; return ;;
+        --max-reasoning-tokens) COMPREPLY=(); return ;;
+        --reasoning-effort) COMPREPLY=(); return ;;
+        -m|--model) _tgi_models; return ;;
+        --adapter) _tgi_adapters; return ;;
+        --max-new-tokens) COMPREPLY=(); return ;;
+        --temperature) COMPREPLY=(); return ;;
+        --top-k) COMPREPLY=(); return ;;
+        --top-p) COMPREPLY=(); return ;;
+        --min-p) COMPREPLY=(); return ;;
+        --typical-p) COMPREPLY=(); return ;;
+        --repetition-penalty) COMPREPLY=(); return ;;
+        --frequency-penalty) COMPREPLY=(); return ;;
+        --presence-penalty) COMPREPLY=(); return ;;
+        --seed) COMPREPLY=(); return ;;
+        --stop) COMPREPLY=(); return ;;
+        --speculate) COMPREPLY=(); return ;;
+        --socket) _tgi_files; return ;;
+      esac
+      options='--system --load --resume --no-save --tools --max-reasoning-tokens --reasoning-effort --stats --raw -m --model --offline --adapter --max-new-tokens --temperature --top-k --top-p --min-p --typical-p --repetition-penalty --frequency-penalty --presence-penalty --seed --stop --exclude-stop-text --do-sample --ignore-eos --watermark --no-prefix-cache --speculate --socket --no-start -v --verbose -h --help --help-all'
+      ;;
     generate)
       case "$previous" in
         -f|--file) _tgi_files; return ;;
@@ -63,54 +96,6 @@ _tgi() {
         --socket) _tgi_files; return ;;
       esac
       options='-f --file --lines --parallel --stream --json --details --chat --system --raw --max-reasoning-tokens --reasoning-effort -m --model --offline --adapter --max-new-tokens --temperature --top-k --top-p --min-p --typical-p --repetition-penalty --frequency-penalty --presence-penalty --seed --stop --exclude-stop-text --do-sample --best-of --top-n-tokens --truncate --ignore-eos --return-full-text --watermark --prompt-logprobs --no-prefix-cache --speculate --schema --regex --grammar --choice --flexible-whitespace --socket --no-start -v --verbose -h --help --help-all'
-      ;;
-    chat)
-      case "$previous" in
-        --system) COMPREPLY=(); return ;;
-        --load) _tgi_files; return ;;
-        --tools) _tgi_files; return ;;
-        --max-reasoning-tokens) COMPREPLY=(); return ;;
-        --reasoning-effort) COMPREPLY=(); return ;;
-        -m|--model) _tgi_models; return ;;
-        --adapter) _tgi_adapters; return ;;
-        --max-new-tokens) COMPREPLY=(); return ;;
-        --temperature) COMPREPLY=(); return ;;
-        --top-k) COMPREPLY=(); return ;;
-        --top-p) COMPREPLY=(); return ;;
-        --min-p) COMPREPLY=(); return ;;
-        --typical-p) COMPREPLY=(); return ;;
-        --repetition-penalty) COMPREPLY=(); return ;;
-        --frequency-penalty) COMPREPLY=(); return ;;
-        --presence-penalty) COMPREPLY=(); return ;;
-        --seed) COMPREPLY=(); return ;;
-        --stop) COMPREPLY=(); return ;;
-        --speculate) COMPREPLY=(); return ;;
-        --socket) _tgi_files; return ;;
-      esac
-      options='--system --load --resume --no-save --tools --max-reasoning-tokens --reasoning-effort --stats --raw -m --model --offline --adapter --max-new-tokens --temperature --top-k --top-p --min-p --typical-p --repetition-penalty --frequency-penalty --presence-penalty --seed --stop --exclude-stop-text --do-sample --ignore-eos --watermark --no-prefix-cache --speculate --socket --no-start -v --verbose -h --help --help-all'
-      ;;
-    embed)
-      case "$previous" in
-        -f|--file) _tgi_files; return ;;
-        --format) _tgi_words 'json npy'; return ;;
-        -o|--output) _tgi_files; return ;;
-        --prompt) COMPREPLY=(); return ;;
-        --prompt-name) COMPREPLY=(); return ;;
-        --dimensions) COMPREPLY=(); return ;;
-        -m|--model) _tgi_models; return ;;
-        --adapter) _tgi_adapters; return ;;
-        --socket) _tgi_files; return ;;
-      esac
-      options='-f --file --format -o --output --prompt --prompt-name --dimensions --normalize --truncate -m --model --offline --adapter --socket --no-start -v --verbose -h --help --help-all'
-      ;;
-    rerank)
-      case "$previous" in
-        -f|--file) _tgi_files; return ;;
-        --top) COMPREPLY=(); return ;;
-        -m|--model) _tgi_models; return ;;
-        --socket) _tgi_files; return ;;
-      esac
-      options='-f --file --top --json --raw-scores --truncate -m --model --offline --socket --no-start -v --verbose -h --help --help-all'
       ;;
     serve)
       case "$previous" in
@@ -181,18 +166,14 @@ _tgi() {
         --interval) COMPREPLY=(); return ;;
         --socket) _tgi_files; return ;;
       esac
-      options='--json -w --watch --interval --socket --no-start -v --verbose -h --help --help-all'
+      options='--json --ready -w --watch --interval --socket --no-start -v --verbose -h --help --help-all'
       ;;
-    adapters)
+    logs)
       case "$previous" in
-        --load) _tgi_adapters; return ;;
-        --name) COMPREPLY=(); return ;;
-        --unload) _tgi_adapters; return ;;
-        --pin) _tgi_adapters; return ;;
-        --unpin) _tgi_adapters; return ;;
+        -n|--lines) COMPREPLY=(); return ;;
         --socket) _tgi_files; return ;;
       esac
-      options='--json --load --name --offline --unload --pin --unpin -q --quiet --socket --no-start -v --verbose -h --help --help-all'
+      options='-f --follow -n --lines --socket --no-start -v --verbose -h --help --help-all'
       ;;
     load)
       case "$previous" in
@@ -240,7 +221,7 @@ _tgi() {
       esac
       options='--socket --no-start -v --verbose -h --help --help-all'
       ;;
-    download-weights)
+    pull)
       case "$previous" in
         --revision) COMPREPLY=(); return ;;
         --include) COMPREPLY=(); return ;;
@@ -252,17 +233,16 @@ _tgi() {
       options='--revision --include --exclude --cache-dir --token --offline --merge-lora -q --quiet --json --socket --no-start -v --verbose -h --help --help-all'
       others="_tgi_models"
       ;;
-    quantize)
+    download-weights)
       case "$previous" in
-        --format) _tgi_words 'int8 int4 gptq awq fp8 f32 f16 bf16 q8_0 q6_k q5_k_m q4_k_m q4_0 iq4_xs mxfp4'; return ;;
-        --group-size) COMPREPLY=(); return ;;
-        --calibration) _tgi_files; return ;;
-        --calibration-sequences) COMPREPLY=(); return ;;
-        --calibration-length) COMPREPLY=(); return ;;
-        --damping) COMPREPLY=(); return ;;
+        --revision) COMPREPLY=(); return ;;
+        --include) COMPREPLY=(); return ;;
+        --exclude) COMPREPLY=(); return ;;
+        --cache-dir) _tgi_folders; return ;;
+        --token) COMPREPLY=(); return ;;
         --socket) _tgi_files; return ;;
       esac
-      options='--format --group-size --calibration --calibration-sequences --calibration-length --act-order --damping --force -q --quiet --json --socket --no-start -v --verbose -h --help --help-all'
+      options='--revision --include --exclude --cache-dir --token --offline --merge-lora -q --quiet --json --socket --no-start -v --verbose -h --help --help-all'
       others="_tgi_models"
       ;;
     ls)
@@ -284,6 +264,86 @@ _tgi() {
       esac
       options='-y --yes --socket --no-start -v --verbose -h --help --help-all'
       others="_tgi_models"
+      ;;
+    create)
+      case "$previous" in
+        -f|--file) _tgi_files; return ;;
+        --socket) _tgi_files; return ;;
+      esac
+      options='-f --file --offline --socket --no-start -v --verbose -h --help --help-all'
+      ;;
+    quantize)
+      case "$previous" in
+        --format) _tgi_words 'int8 int4 gptq awq fp8 f32 f16 bf16 q8_0 q6_k q5_k_m q4_k_m q4_0 iq4_xs mxfp4'; return ;;
+        --group-size) COMPREPLY=(); return ;;
+        --calibration) _tgi_files; return ;;
+        --calibration-sequences) COMPREPLY=(); return ;;
+        --calibration-length) COMPREPLY=(); return ;;
+        --damping) COMPREPLY=(); return ;;
+        --socket) _tgi_files; return ;;
+      esac
+      options='--format --group-size --calibration --calibration-sequences --calibration-length --act-order --damping --force -q --quiet --json --socket --no-start -v --verbose -h --help --help-all'
+      others="_tgi_models"
+      ;;
+    adapters)
+      case "$previous" in
+        -m|--model) _tgi_models; return ;;
+        --load) _tgi_adapters; return ;;
+        --name) COMPREPLY=(); return ;;
+        --unload) _tgi_adapters; return ;;
+        --pin) _tgi_adapters; return ;;
+        --unpin) _tgi_adapters; return ;;
+        --socket) _tgi_files; return ;;
+      esac
+      options='-m --model --json --load --name --offline --unload --pin --unpin -q --quiet --socket --no-start -v --verbose -h --help --help-all'
+      ;;
+    embed)
+      case "$previous" in
+        -f|--file) _tgi_files; return ;;
+        --format) _tgi_words 'json npy'; return ;;
+        -o|--output) _tgi_files; return ;;
+        --prompt) COMPREPLY=(); return ;;
+        --prompt-name) COMPREPLY=(); return ;;
+        --dimensions) COMPREPLY=(); return ;;
+        -m|--model) _tgi_models; return ;;
+        --adapter) _tgi_adapters; return ;;
+        --socket) _tgi_files; return ;;
+      esac
+      options='-f --file --format -o --output --prompt --prompt-name --dimensions --normalize --truncate -m --model --offline --adapter --socket --no-start -v --verbose -h --help --help-all'
+      ;;
+    rerank)
+      case "$previous" in
+        -f|--file) _tgi_files; return ;;
+        --top) COMPREPLY=(); return ;;
+        -m|--model) _tgi_models; return ;;
+        --socket) _tgi_files; return ;;
+      esac
+      options='-f --file --top --json --raw-scores --truncate -m --model --offline --socket --no-start -v --verbose -h --help --help-all'
+      ;;
+    tokenize)
+      case "$previous" in
+        -f|--file) _tgi_files; return ;;
+        -m|--model) _tgi_models; return ;;
+        --socket) _tgi_files; return ;;
+      esac
+      options='-f --file --ids --no-special --json -m --model --offline --socket --no-start -v --verbose -h --help --help-all'
+      ;;
+    detokenize)
+      case "$previous" in
+        -m|--model) _tgi_models; return ;;
+        --socket) _tgi_files; return ;;
+      esac
+      options='-m --model --offline --socket --no-start -v --verbose -h --help --help-all'
+      ;;
+    render)
+      case "$previous" in
+        -f|--file) _tgi_files; return ;;
+        --system) COMPREPLY=(); return ;;
+        --tools) _tgi_files; return ;;
+        -m|--model) _tgi_models; return ;;
+        --socket) _tgi_files; return ;;
+      esac
+      options='-f --file --system --tools -m --model --offline --socket --no-start -v --verbose -h --help --help-all'
       ;;
     bench)
       case "$previous" in
@@ -331,77 +391,18 @@ _tgi() {
       esac
       options='--json --quick --socket --no-start -v --verbose -h --help --help-all'
       ;;
-    run)
-      case "$previous" in
-        --system) COMPREPLY=(); return ;;
-        --socket) _tgi_files; return ;;
-      esac
-      options='--system --raw --offline --socket --no-start -v --verbose -h --help --help-all'
-      others="_tgi_models"
-      ;;
-    create)
-      case "$previous" in
-        -f|--file) _tgi_files; return ;;
-        --socket) _tgi_files; return ;;
-      esac
-      options='-f --file --offline --socket --no-start -v --verbose -h --help --help-all'
-      ;;
-    pull)
-      case "$previous" in
-        --revision) COMPREPLY=(); return ;;
-        --include) COMPREPLY=(); return ;;
-        --exclude) COMPREPLY=(); return ;;
-        --cache-dir) _tgi_folders; return ;;
-        --token) COMPREPLY=(); return ;;
-        --socket) _tgi_files; return ;;
-      esac
-      options='--revision --include --exclude --cache-dir --token --offline --merge-lora -q --quiet --json --socket --no-start -v --verbose -h --help --help-all'
-      others="_tgi_models"
-      ;;
-    tokenize)
-      case "$previous" in
-        -f|--file) _tgi_files; return ;;
-        -m|--model) _tgi_models; return ;;
-        --socket) _tgi_files; return ;;
-      esac
-      options='-f --file --ids --no-special --json -m --model --offline --socket --no-start -v --verbose -h --help --help-all'
-      ;;
-    detokenize)
-      case "$previous" in
-        -m|--model) _tgi_models; return ;;
-        --socket) _tgi_files; return ;;
-      esac
-      options='-m --model --offline --socket --no-start -v --verbose -h --help --help-all'
-      ;;
-    render)
-      case "$previous" in
-        -f|--file) _tgi_files; return ;;
-        --system) COMPREPLY=(); return ;;
-        --tools) _tgi_files; return ;;
-        -m|--model) _tgi_models; return ;;
-        --socket) _tgi_files; return ;;
-      esac
-      options='-f --file --system --tools -m --model --offline --socket --no-start -v --verbose -h --help --help-all'
-      ;;
-    logs)
-      case "$previous" in
-        -n|--lines) COMPREPLY=(); return ;;
-        --socket) _tgi_files; return ;;
-      esac
-      options='-f --follow -n --lines --socket --no-start -v --verbose -h --help --help-all'
-      ;;
-    version)
-      case "$previous" in
-        --socket) _tgi_files; return ;;
-      esac
-      options='--json --socket --no-start -v --verbose -h --help --help-all'
-      ;;
     config)
       case "$previous" in
         --socket) _tgi_files; return ;;
       esac
       options='--changed --json --socket --no-start -v --verbose -h --help --help-all'
       others="_tgi_words 'list get set unset path'"
+      ;;
+    version)
+      case "$previous" in
+        --socket) _tgi_files; return ;;
+      esac
+      options='--json --socket --no-start -v --verbose -h --help --help-all'
       ;;
   esac
   case "$word" in

@@ -18,32 +18,32 @@ _tgi_adapters() {
 _tgi() {
   local -a commands
   commands=(
-    'generate:answer a prompt, or each line of a file'
+    'run:chat with a model, or let it answer, from a name alone'
     'chat:talk with the model'
-    'embed:write the vector of a text, or of each line'
-    'rerank:order lines by how well they fit a question'
+    'generate:answer a prompt, or each line of a file'
     'serve:answer HTTP\: TGI'\''s API and OpenAI'\''s'
     'ps:show what the daemon is doing'
-    'adapters:list, load and unload LoRA adapters'
+    'logs:show what the daemon wrote to its log'
     'load:load a model into the daemon'
     'unload:free the model'\''s memory; the daemon stays'
     'stop:stop the daemon after it has finished what runs'
+    'pull:the same as download-weights'
     'download-weights:bring a model to this machine'
-    'quantize:write a quantised checkpoint of a model'
     'ls:list the models of this machine'
     'show:show what a model is and what memory it needs'
     'rm:remove a model from this machine'
-    'bench:measure prefill and decode speed over the socket'
-    'doctor:look for what is wrong with this machine, the daemon or its model'
-    'run:chat with a model, or let it answer, from a name alone'
     'create:keep a named model with its prompt and settings, from a Modelfile'
-    'pull:the same as download-weights'
+    'quantize:write a quantised checkpoint of a model'
+    'adapters:list, load and unload LoRA adapters'
+    'embed:write the vector of a text, or of each line'
+    'rerank:order lines by how well they fit a question'
     'tokenize:show the tokens of a text'
     'detokenize:write the text of tokens'
     'render:write what the chat template makes of messages'
-    'logs:show what the daemon wrote to its log'
-    'version:show the versions of the tool and of the daemon'
+    'bench:measure prefill and decode speed over the socket'
+    'doctor:look for what is wrong with this machine, the daemon or its model'
     'config:show the settings and where they come from, and change them'
+    'version:show the versions of the tool and of the daemon'
   )
   if (( CURRENT == 2 )); then
     _describe 'command' commands
@@ -53,6 +53,63 @@ _tgi() {
   shift words
   (( CURRENT-- ))
   case $command in
+    run)
+      _arguments \
+        '--system[the system message]:TEXT: ' \
+        '--raw[on a terminal write answers as they are, no markdown rendered]' \
+        '--offline[download nothing]' \
+        '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
+        '--no-start[do not start a daemon when none is running]' \
+        '-v[say more on stderr\: what is done, tokens per second]' \
+        '--verbose[say more on stderr\: what is done, tokens per second]' \
+        '-h[show the options that matter most, and examples]' \
+        '--help[show the options that matter most, and examples]' \
+        '--help-all[show every option, by what it is about]' \
+        ':MODEL:_tgi_models' \
+        '::PROMPT: ' \
+        && return 0
+      ;;
+    chat)
+      _arguments \
+        '--system[the system message]:TEXT: ' \
+        '--load[go on with a conversation that /save wrote]:FILE:_files' \
+        '--resume[go on with the last chat of a terminal, which is kept by itself]' \
+        '--no-save[do not keep this chat for --resume]' \
+        '--tools[the tools that the model may call\: a JSON list in OpenAI'\''s shape, or of functions]:FILE:_files' \
+        '--max-reasoning-tokens[of a model that reasons\: end its reasoning after this many tokens]:N: ' \
+        '--reasoning-effort[how much a model that reasons is to reason, in words that its template knows\: none, low, medium, high]:WORD: ' \
+        '--stats[after each answer say on stderr how fast it came]' \
+        '--raw[on a terminal write answers as they are, no markdown rendered]' \
+        '-m[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, "demo", or the name of one of several models that the daemon has (`tgi ps`); default\: the daemon'\''s default model]:MODEL:_tgi_models' \
+        '--model[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, "demo", or the name of one of several models that the daemon has (`tgi ps`); default\: the daemon'\''s default model]:MODEL:_tgi_models' \
+        '--offline[download nothing]' \
+        '--adapter[answer by this LoRA adapter\: one that is loaded (`tgi adapters`), a folder, or ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here]:ADAPTER:_tgi_adapters' \
+        '--max-new-tokens[generate at most this many tokens; default\: all that fit the model'\''s context]:N: ' \
+        '--temperature[more than 0; below 1 sharpens, above 1 flattens the distribution; turns sampling on]:X: ' \
+        '--top-k[sample from the k likeliest tokens; turns sampling on]:N: ' \
+        '--top-p[sample from the likeliest tokens that make up this share, 0 to 1; turns sampling on]:X: ' \
+        '--min-p[sample from tokens at least this share as likely as the likeliest, 0 to 1; turns sampling on]:X: ' \
+        '--typical-p[sample from the most typical tokens that make up this share, 0 to 1; turns sampling on]:X: ' \
+        '--repetition-penalty[more than 0; above 1 makes tokens of prompt and answer less likely; 1 is off]:X: ' \
+        '--frequency-penalty[-2 to 2; taken off a token'\''s logit once per time it was generated]:X: ' \
+        '--presence-penalty[-2 to 2; taken off the logit of every token that was generated]:X: ' \
+        '--seed[seed of the draws; the same seed gives the same text; default\: random, reported back]:N: ' \
+        '*--stop[end the answer after this text; may be given several times]:TEXT: ' \
+        '--exclude-stop-text[leave the stop text out of the answer]' \
+        '--do-sample[draw tokens at random; default\: take the likeliest one each time]' \
+        '--ignore-eos[go on after the model'\''s end token, up to --max-new-tokens]' \
+        '--watermark[watermark the answer]' \
+        '--no-prefix-cache[compute the whole prompt, even what the prefix cache has]' \
+        '--speculate[draft at most this many tokens for a step\: the answer is the same; 0\: none; default\: as the model was loaded, which is the most]:N: ' \
+        '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
+        '--no-start[do not start a daemon when none is running]' \
+        '-v[say more on stderr\: what is done, tokens per second]' \
+        '--verbose[say more on stderr\: what is done, tokens per second]' \
+        '-h[show the options that matter most, and examples]' \
+        '--help[show the options that matter most, and examples]' \
+        '--help-all[show every option, by what it is about]' \
+        && return 0
+      ;;
     generate)
       _arguments \
         '-f[read the prompt from this file, less one newline at its end]:FILE:_files' \
@@ -106,94 +163,6 @@ _tgi() {
         '--help[show the options that matter most, and examples]' \
         '--help-all[show every option, by what it is about]' \
         '::PROMPT: ' \
-        && return 0
-      ;;
-    chat)
-      _arguments \
-        '--system[the system message]:TEXT: ' \
-        '--load[go on with a conversation that /save wrote]:FILE:_files' \
-        '--resume[go on with the last chat of a terminal, which is kept by itself]' \
-        '--no-save[do not keep this chat for --resume]' \
-        '--tools[the tools that the model may call\: a JSON list in OpenAI'\''s shape, or of functions]:FILE:_files' \
-        '--max-reasoning-tokens[of a model that reasons\: end its reasoning after this many tokens]:N: ' \
-        '--reasoning-effort[how much a model that reasons is to reason, in words that its template knows\: none, low, medium, high]:WORD: ' \
-        '--stats[after each answer say on stderr how fast it came]' \
-        '--raw[on a terminal write answers as they are, no markdown rendered]' \
-        '-m[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, "demo", or the name of one of several models that the daemon has (`tgi ps`); default\: the daemon'\''s default model]:MODEL:_tgi_models' \
-        '--model[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, "demo", or the name of one of several models that the daemon has (`tgi ps`); default\: the daemon'\''s default model]:MODEL:_tgi_models' \
-        '--offline[download nothing]' \
-        '--adapter[answer by this LoRA adapter\: one that is loaded (`tgi adapters`), a folder, or ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here]:ADAPTER:_tgi_adapters' \
-        '--max-new-tokens[generate at most this many tokens; default\: all that fit the model'\''s context]:N: ' \
-        '--temperature[more than 0; below 1 sharpens, above 1 flattens the distribution; turns sampling on]:X: ' \
-        '--top-k[sample from the k likeliest tokens; turns sampling on]:N: ' \
-        '--top-p[sample from the likeliest tokens that make up this share, 0 to 1; turns sampling on]:X: ' \
-        '--min-p[sample from tokens at least this share as likely as the likeliest, 0 to 1; turns sampling on]:X: ' \
-        '--typical-p[sample from the most typical tokens that make up this share, 0 to 1; turns sampling on]:X: ' \
-        '--repetition-penalty[more than 0; above 1 makes tokens of prompt and answer less likely; 1 is off]:X: ' \
-        '--frequency-penalty[-2 to 2; taken off a token'\''s logit once per time it was generated]:X: ' \
-        '--presence-penalty[-2 to 2; taken off the logit of every token that was generated]:X: ' \
-        '--seed[seed of the draws; the same seed gives the same text; default\: random, reported back]:N: ' \
-        '*--stop[end the answer after this text; may be given several times]:TEXT: ' \
-        '--exclude-stop-text[leave the stop text out of the answer]' \
-        '--do-sample[draw tokens at random; default\: take the likeliest one each time]' \
-        '--ignore-eos[go on after the model'\''s end token, up to --max-new-tokens]' \
-        '--watermark[watermark the answer]' \
-        '--no-prefix-cache[compute the whole prompt, even what the prefix cache has]' \
-        '--speculate[draft at most this many tokens for a step\: the answer is the same; 0\: none; default\: as the model was loaded, which is the most]:N: ' \
-        '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
-        '--no-start[do not start a daemon when none is running]' \
-        '-v[say more on stderr\: what is done, tokens per second]' \
-        '--verbose[say more on stderr\: what is done, tokens per second]' \
-        '-h[show the options that matter most, and examples]' \
-        '--help[show the options that matter most, and examples]' \
-        '--help-all[show every option, by what it is about]' \
-        && return 0
-      ;;
-    embed)
-      _arguments \
-        '-f[read lines from this file]:FILE:_files' \
-        '--file[read lines from this file]:FILE:_files' \
-        '--format[json\: a line for each text; npy\: one array]:FORMAT:(json npy)' \
-        '-o[write here instead of standard output]:FILE:_files' \
-        '--output[write here instead of standard output]:FILE:_files' \
-        '--prompt[what stands before each text]:TEXT: ' \
-        '--prompt-name[one of the model'\''s own prompts, such as query; absent\: its default]:NAME: ' \
-        '--dimensions[the first so many numbers of each vector]:N: ' \
-        '--normalize[to the length 1, also where the model'\''s files don'\''t say so]' \
-        '--truncate[cut what is too long; else it is an error]' \
-        '-m[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, "demo", or the name of one of several models that the daemon has (`tgi ps`); default\: the daemon'\''s default model]:MODEL:_tgi_models' \
-        '--model[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, "demo", or the name of one of several models that the daemon has (`tgi ps`); default\: the daemon'\''s default model]:MODEL:_tgi_models' \
-        '--offline[download nothing]' \
-        '--adapter[answer by this LoRA adapter\: one that is loaded (`tgi adapters`), a folder, or ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here]:ADAPTER:_tgi_adapters' \
-        '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
-        '--no-start[do not start a daemon when none is running]' \
-        '-v[say more on stderr\: what is done, tokens per second]' \
-        '--verbose[say more on stderr\: what is done, tokens per second]' \
-        '-h[show the options that matter most, and examples]' \
-        '--help[show the options that matter most, and examples]' \
-        '--help-all[show every option, by what it is about]' \
-        '::TEXT: ' \
-        && return 0
-      ;;
-    rerank)
-      _arguments \
-        '-f[read lines from this file]:FILE:_files' \
-        '--file[read lines from this file]:FILE:_files' \
-        '--top[the best so many; absent\: all]:N: ' \
-        '--json[a line {"index"\:N,"score"\:X,"text"\:TEXT} for each]' \
-        '--raw-scores[logits, as the model gives them]' \
-        '--truncate[cut what is too long; else it is an error]' \
-        '-m[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, "demo", or the name of one of several models that the daemon has (`tgi ps`); default\: the daemon'\''s default model]:MODEL:_tgi_models' \
-        '--model[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, "demo", or the name of one of several models that the daemon has (`tgi ps`); default\: the daemon'\''s default model]:MODEL:_tgi_models' \
-        '--offline[download nothing]' \
-        '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
-        '--no-start[do not start a daemon when none is running]' \
-        '-v[say more on stderr\: what is done, tokens per second]' \
-        '--verbose[say more on stderr\: what is done, tokens per second]' \
-        '-h[show the options that matter most, and examples]' \
-        '--help[show the options that matter most, and examples]' \
-        '--help-all[show every option, by what it is about]' \
-        ':QUERY: ' \
         && return 0
       ;;
     serve)
@@ -280,8 +249,9 @@ _tgi() {
     ps)
       _arguments \
         '--json[write the whole status as one JSON object; with --watch one a line]' \
-        '-w[go on until Ctrl-C, with a line for each model\: requests, tokens/s generated and of prompts computed, shares of the KV cache, and how long a step takes, which is the time between two tokens of an answer, and one with prompt tokens. Drawn over on a terminal]' \
-        '--watch[go on until Ctrl-C, with a line for each model\: requests, tokens/s generated and of prompts computed, shares of the KV cache, and how long a step takes, which is the time between two tokens of an answer, and one with prompt tokens. Drawn over on a terminal]' \
+        '--ready[write nothing, and end with 0 when requests are answered\: by a model that is loaded, or is when they ask for it; else with 8 and the reason. For health checks]' \
+        '-w[go on until Ctrl-C, with a line for each model\: requests that run and wait, tokens/s generated and of prompts computed, shares of the KV cache in use and cached, and how many ms a step takes, which is the time between two tokens of an answer, and one with prompt tokens. Drawn over on a terminal]' \
+        '--watch[go on until Ctrl-C, with a line for each model\: requests that run and wait, tokens/s generated and of prompts computed, shares of the KV cache in use and cached, and how many ms a step takes, which is the time between two tokens of an answer, and one with prompt tokens. Drawn over on a terminal]' \
         '--interval[of --watch; default 1]:SECONDS: ' \
         '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
         '--no-start[do not start a daemon when none is running]' \
@@ -292,17 +262,12 @@ _tgi() {
         '--help-all[show every option, by what it is about]' \
         && return 0
       ;;
-    adapters)
+    logs)
       _arguments \
-        '--json[write the list as one JSON object]' \
-        '--load[check this adapter against the model and keep it\: a folder, or ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here]:ADAPTER:_tgi_adapters' \
-        '--name[with --load\: what requests call it; default\: as --load]:NAME: ' \
-        '--offline[with --load\: download nothing]' \
-        '--unload[forget an adapter; waits until the requests that have it are done]:ADAPTER:_tgi_adapters' \
-        '--pin[keep a loaded adapter on the device although nobody uses it]:ADAPTER:_tgi_adapters' \
-        '--unpin[no longer]:ADAPTER:_tgi_adapters' \
-        '-q[write names only, one a line\: of those that are loaded, and of those that are installed; starts no daemon]' \
-        '--quiet[write names only, one a line\: of those that are loaded, and of those that are installed; starts no daemon]' \
+        '-f[go on with what comes, until Ctrl-C]' \
+        '--follow[go on with what comes, until Ctrl-C]' \
+        '-n[only so many lines at the end; default all]:N: ' \
+        '--lines[only so many lines at the end; default all]:N: ' \
         '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
         '--no-start[do not start a daemon when none is running]' \
         '-v[say more on stderr\: what is done, tokens per second]' \
@@ -380,7 +345,7 @@ _tgi() {
         '--help-all[show every option, by what it is about]' \
         && return 0
       ;;
-    download-weights)
+    pull)
       _arguments \
         '--revision[a branch, a tag or a commit; default main]:REV: ' \
         '*--include[only files that match, instead of the default choice; * matches / too; may be repeated]:GLOB: ' \
@@ -402,19 +367,18 @@ _tgi() {
         ':MODEL:_tgi_models' \
         && return 0
       ;;
-    quantize)
+    download-weights)
       _arguments \
-        '--format[of a folder\: int8, int4 (rounded to nearest), gptq, awq (4 bits, by how a text uses the weights) or fp8; of a GGUF file\: q4_k_m, q5_k_m, q6_k, q8_0, q4_0, iq4_xs, mxfp4, or bf16, f16, f32 to convert only]:FORMAT:(int8 int4 gptq awq fp8 f32 f16 bf16 q8_0 q6_k q5_k_m q4_k_m q4_0 iq4_xs mxfp4)' \
-        '--group-size[columns that share a scale, -1\: a whole row; default a row for int8, 32 for int4, 128 for gptq and awq, or the next smaller that divides all matrices]:N: ' \
-        '--calibration[text to measure on\: plain, or *.jsonl with a "text" in each line; best like what the model is used for; default a text that is built in]:FILE:_files' \
-        '--calibration-sequences[sequences of the text at most, evenly spread; default 64]:N: ' \
-        '--calibration-length[tokens of a sequence, at most; default 512]:N: ' \
-        '--act-order[gptq\: take the columns by how much they are used; groups stay contiguous]' \
-        '--damping[gptq\: added to the diagonal, as a part of its mean; default 0.01]:X: ' \
-        '--force[write the model even if its perplexity grew by more than 10 %]' \
+        '--revision[a branch, a tag or a commit; default main]:REV: ' \
+        '*--include[only files that match, instead of the default choice; * matches / too; may be repeated]:GLOB: ' \
+        '*--exclude[no files that match; may be repeated]:GLOB: ' \
+        '--cache-dir[instead of the cache of huggingface_hub]:DIR:_files -/' \
+        '--token[of the hub; HF_TOKEN is better, as a flag can be read in the list of processes]:TOKEN: ' \
+        '--offline[use no network\: only say where the model is, if it is here]' \
+        '--merge-lora[of a LoRA adapter, bring the model that it was made for too, and write the two as one checkpoint, whose folder is the answer; the daemon does it]' \
         '-q[no progress on stderr]' \
         '--quiet[no progress on stderr]' \
-        '--json[the result as one JSON object]' \
+        '--json[one JSON object a line on standard output\: plan, progress, file, note, done]' \
         '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
         '--no-start[do not start a daemon when none is running]' \
         '-v[say more on stderr\: what is done, tokens per second]' \
@@ -423,7 +387,6 @@ _tgi() {
         '--help[show the options that matter most, and examples]' \
         '--help-all[show every option, by what it is about]' \
         ':MODEL:_tgi_models' \
-        ':OUTPUT: ' \
         && return 0
       ;;
     ls)
@@ -467,6 +430,168 @@ _tgi() {
         '--help[show the options that matter most, and examples]' \
         '--help-all[show every option, by what it is about]' \
         ':MODEL:_tgi_models' \
+        && return 0
+      ;;
+    create)
+      _arguments \
+        '-f[the Modelfile; - reads it from standard input; default\: Modelfile in this folder]:FILE:_files' \
+        '--file[the Modelfile; - reads it from standard input; default\: Modelfile in this folder]:FILE:_files' \
+        '--offline[download nothing]' \
+        '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
+        '--no-start[do not start a daemon when none is running]' \
+        '-v[say more on stderr\: what is done, tokens per second]' \
+        '--verbose[say more on stderr\: what is done, tokens per second]' \
+        '-h[show the options that matter most, and examples]' \
+        '--help[show the options that matter most, and examples]' \
+        '--help-all[show every option, by what it is about]' \
+        ':NAME: ' \
+        && return 0
+      ;;
+    quantize)
+      _arguments \
+        '--format[of a folder\: int8, int4 (rounded to nearest), gptq, awq (4 bits, by how a text uses the weights) or fp8; of a GGUF file\: q4_k_m, q5_k_m, q6_k, q8_0, q4_0, iq4_xs, mxfp4, or bf16, f16, f32 to convert only]:FORMAT:(int8 int4 gptq awq fp8 f32 f16 bf16 q8_0 q6_k q5_k_m q4_k_m q4_0 iq4_xs mxfp4)' \
+        '--group-size[columns that share a scale, -1\: a whole row; default a row for int8, 32 for int4, 128 for gptq and awq, or the next smaller that divides all matrices]:N: ' \
+        '--calibration[text to measure on\: plain, or *.jsonl with a "text" in each line; best like what the model is used for; default a text that is built in]:FILE:_files' \
+        '--calibration-sequences[sequences of the text at most, evenly spread; default 64]:N: ' \
+        '--calibration-length[tokens of a sequence, at most; default 512]:N: ' \
+        '--act-order[gptq\: take the columns by how much they are used; groups stay contiguous]' \
+        '--damping[gptq\: added to the diagonal, as a part of its mean; default 0.01]:X: ' \
+        '--force[write the model even if its perplexity grew by more than 10 %]' \
+        '-q[no progress on stderr]' \
+        '--quiet[no progress on stderr]' \
+        '--json[the result as one JSON object]' \
+        '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
+        '--no-start[do not start a daemon when none is running]' \
+        '-v[say more on stderr\: what is done, tokens per second]' \
+        '--verbose[say more on stderr\: what is done, tokens per second]' \
+        '-h[show the options that matter most, and examples]' \
+        '--help[show the options that matter most, and examples]' \
+        '--help-all[show every option, by what it is about]' \
+        ':MODEL:_tgi_models' \
+        ':OUTPUT: ' \
+        && return 0
+      ;;
+    adapters)
+      _arguments \
+        '-m[of several models that the daemon has this one, by its name (`tgi ps`); default\: its default model]:MODEL:_tgi_models' \
+        '--model[of several models that the daemon has this one, by its name (`tgi ps`); default\: its default model]:MODEL:_tgi_models' \
+        '--json[write the list as one JSON object]' \
+        '--load[check this adapter against the model and keep it\: a folder, or ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here]:ADAPTER:_tgi_adapters' \
+        '--name[with --load\: what requests call it; default\: as --load]:NAME: ' \
+        '--offline[with --load\: download nothing]' \
+        '--unload[forget an adapter; waits until the requests that have it are done]:ADAPTER:_tgi_adapters' \
+        '--pin[keep a loaded adapter on the device although nobody uses it]:ADAPTER:_tgi_adapters' \
+        '--unpin[no longer]:ADAPTER:_tgi_adapters' \
+        '-q[write names only, one a line\: of those that are loaded, and of those that are installed; starts no daemon]' \
+        '--quiet[write names only, one a line\: of those that are loaded, and of those that are installed; starts no daemon]' \
+        '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
+        '--no-start[do not start a daemon when none is running]' \
+        '-v[say more on stderr\: what is done, tokens per second]' \
+        '--verbose[say more on stderr\: what is done, tokens per second]' \
+        '-h[show the options that matter most, and examples]' \
+        '--help[show the options that matter most, and examples]' \
+        '--help-all[show every option, by what it is about]' \
+        && return 0
+      ;;
+    embed)
+      _arguments \
+        '-f[read lines from this file]:FILE:_files' \
+        '--file[read lines from this file]:FILE:_files' \
+        '--format[json\: a line for each text; npy\: one array]:FORMAT:(json npy)' \
+        '-o[write here instead of standard output]:FILE:_files' \
+        '--output[write here instead of standard output]:FILE:_files' \
+        '--prompt[what stands before each text]:TEXT: ' \
+        '--prompt-name[one of the model'\''s own prompts, such as query; absent\: its default]:NAME: ' \
+        '--dimensions[the first so many numbers of each vector]:N: ' \
+        '--normalize[to the length 1, also where the model'\''s files don'\''t say so]' \
+        '--truncate[cut what is too long; else it is an error]' \
+        '-m[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, "demo", or the name of one of several models that the daemon has (`tgi ps`); default\: the daemon'\''s default model]:MODEL:_tgi_models' \
+        '--model[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, "demo", or the name of one of several models that the daemon has (`tgi ps`); default\: the daemon'\''s default model]:MODEL:_tgi_models' \
+        '--offline[download nothing]' \
+        '--adapter[answer by this LoRA adapter\: one that is loaded (`tgi adapters`), a folder, or ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here]:ADAPTER:_tgi_adapters' \
+        '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
+        '--no-start[do not start a daemon when none is running]' \
+        '-v[say more on stderr\: what is done, tokens per second]' \
+        '--verbose[say more on stderr\: what is done, tokens per second]' \
+        '-h[show the options that matter most, and examples]' \
+        '--help[show the options that matter most, and examples]' \
+        '--help-all[show every option, by what it is about]' \
+        '::TEXT: ' \
+        && return 0
+      ;;
+    rerank)
+      _arguments \
+        '-f[read lines from this file]:FILE:_files' \
+        '--file[read lines from this file]:FILE:_files' \
+        '--top[the best so many; absent\: all]:N: ' \
+        '--json[a line {"index"\:N,"score"\:X,"text"\:TEXT} for each]' \
+        '--raw-scores[logits, as the model gives them]' \
+        '--truncate[cut what is too long; else it is an error]' \
+        '-m[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, "demo", or the name of one of several models that the daemon has (`tgi ps`); default\: the daemon'\''s default model]:MODEL:_tgi_models' \
+        '--model[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, "demo", or the name of one of several models that the daemon has (`tgi ps`); default\: the daemon'\''s default model]:MODEL:_tgi_models' \
+        '--offline[download nothing]' \
+        '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
+        '--no-start[do not start a daemon when none is running]' \
+        '-v[say more on stderr\: what is done, tokens per second]' \
+        '--verbose[say more on stderr\: what is done, tokens per second]' \
+        '-h[show the options that matter most, and examples]' \
+        '--help[show the options that matter most, and examples]' \
+        '--help-all[show every option, by what it is about]' \
+        ':QUERY: ' \
+        && return 0
+      ;;
+    tokenize)
+      _arguments \
+        '-f[read the text from this file]:FILE:_files' \
+        '--file[read the text from this file]:FILE:_files' \
+        '--ids[write the ids alone, on one line]' \
+        '--no-special[without the tokens that the model wants around a prompt]' \
+        '--json[write what the daemon says, as one JSON object]' \
+        '-m[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, "demo", or the name of one of several models that the daemon has (`tgi ps`); default\: the daemon'\''s default model]:MODEL:_tgi_models' \
+        '--model[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, "demo", or the name of one of several models that the daemon has (`tgi ps`); default\: the daemon'\''s default model]:MODEL:_tgi_models' \
+        '--offline[download nothing]' \
+        '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
+        '--no-start[do not start a daemon when none is running]' \
+        '-v[say more on stderr\: what is done, tokens per second]' \
+        '--verbose[say more on stderr\: what is done, tokens per second]' \
+        '-h[show the options that matter most, and examples]' \
+        '--help[show the options that matter most, and examples]' \
+        '--help-all[show every option, by what it is about]' \
+        '::TEXT: ' \
+        && return 0
+      ;;
+    detokenize)
+      _arguments \
+        '-m[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, "demo", or the name of one of several models that the daemon has (`tgi ps`); default\: the daemon'\''s default model]:MODEL:_tgi_models' \
+        '--model[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, "demo", or the name of one of several models that the daemon has (`tgi ps`); default\: the daemon'\''s default model]:MODEL:_tgi_models' \
+        '--offline[download nothing]' \
+        '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
+        '--no-start[do not start a daemon when none is running]' \
+        '-v[say more on stderr\: what is done, tokens per second]' \
+        '--verbose[say more on stderr\: what is done, tokens per second]' \
+        '-h[show the options that matter most, and examples]' \
+        '--help[show the options that matter most, and examples]' \
+        '--help-all[show every option, by what it is about]' \
+        '::ID: ' \
+        && return 0
+      ;;
+    render)
+      _arguments \
+        '-f[the messages instead\: a file as /save writes it, or a JSON list; - for standard input]:FILE:_files' \
+        '--file[the messages instead\: a file as /save writes it, or a JSON list; - for standard input]:FILE:_files' \
+        '--system[the system message]:TEXT: ' \
+        '--tools[the tools, as `tgi chat` takes them]:FILE:_files' \
+        '-m[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, "demo", or the name of one of several models that the daemon has (`tgi ps`); default\: the daemon'\''s default model]:MODEL:_tgi_models' \
+        '--model[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, "demo", or the name of one of several models that the daemon has (`tgi ps`); default\: the daemon'\''s default model]:MODEL:_tgi_models' \
+        '--offline[download nothing]' \
+        '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
+        '--no-start[do not start a daemon when none is running]' \
+        '-v[say more on stderr\: what is done, tokens per second]' \
+        '--verbose[say more on stderr\: what is done, tokens per second]' \
+        '-h[show the options that matter most, and examples]' \
+        '--help[show the options that matter most, and examples]' \
+        '--help-all[show every option, by what it is about]' \
+        '::TEXT: ' \
         && return 0
       ;;
     bench)
@@ -543,140 +668,6 @@ _tgi() {
         '--help-all[show every option, by what it is about]' \
         && return 0
       ;;
-    run)
-      _arguments \
-        '--system[the system message]:TEXT: ' \
-        '--raw[on a terminal write answers as they are, no markdown rendered]' \
-        '--offline[download nothing]' \
-        '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
-        '--no-start[do not start a daemon when none is running]' \
-        '-v[say more on stderr\: what is done, tokens per second]' \
-        '--verbose[say more on stderr\: what is done, tokens per second]' \
-        '-h[show the options that matter most, and examples]' \
-        '--help[show the options that matter most, and examples]' \
-        '--help-all[show every option, by what it is about]' \
-        ':MODEL:_tgi_models' \
-        '::PROMPT: ' \
-        && return 0
-      ;;
-    create)
-      _arguments \
-        '-f[the Modelfile; - reads it from standard input; default\: Modelfile in this folder]:FILE:_files' \
-        '--file[the Modelfile; - reads it from standard input; default\: Modelfile in this folder]:FILE:_files' \
-        '--offline[download nothing]' \
-        '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
-        '--no-start[do not start a daemon when none is running]' \
-        '-v[say more on stderr\: what is done, tokens per second]' \
-        '--verbose[say more on stderr\: what is done, tokens per second]' \
-        '-h[show the options that matter most, and examples]' \
-        '--help[show the options that matter most, and examples]' \
-        '--help-all[show every option, by what it is about]' \
-        ':NAME: ' \
-        && return 0
-      ;;
-    pull)
-      _arguments \
-        '--revision[a branch, a tag or a commit; default main]:REV: ' \
-        '*--include[only files that match, instead of the default choice; * matches / too; may be repeated]:GLOB: ' \
-        '*--exclude[no files that match; may be repeated]:GLOB: ' \
-        '--cache-dir[instead of the cache of huggingface_hub]:DIR:_files -/' \
-        '--token[of the hub; HF_TOKEN is better, as a flag can be read in the list of processes]:TOKEN: ' \
-        '--offline[use no network\: only say where the model is, if it is here]' \
-        '--merge-lora[of a LoRA adapter, bring the model that it was made for too, and write the two as one checkpoint, whose folder is the answer; the daemon does it]' \
-        '-q[no progress on stderr]' \
-        '--quiet[no progress on stderr]' \
-        '--json[one JSON object a line on standard output\: plan, progress, file, note, done]' \
-        '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
-        '--no-start[do not start a daemon when none is running]' \
-        '-v[say more on stderr\: what is done, tokens per second]' \
-        '--verbose[say more on stderr\: what is done, tokens per second]' \
-        '-h[show the options that matter most, and examples]' \
-        '--help[show the options that matter most, and examples]' \
-        '--help-all[show every option, by what it is about]' \
-        ':MODEL:_tgi_models' \
-        && return 0
-      ;;
-    tokenize)
-      _arguments \
-        '-f[read the text from this file]:FILE:_files' \
-        '--file[read the text from this file]:FILE:_files' \
-        '--ids[write the ids alone, on one line]' \
-        '--no-special[without the tokens that the model wants around a prompt]' \
-        '--json[write what the daemon says, as one JSON object]' \
-        '-m[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, "demo", or the name of one of several models that the daemon has (`tgi ps`); default\: the daemon'\''s default model]:MODEL:_tgi_models' \
-        '--model[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, "demo", or the name of one of several models that the daemon has (`tgi ps`); default\: the daemon'\''s default model]:MODEL:_tgi_models' \
-        '--offline[download nothing]' \
-        '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
-        '--no-start[do not start a daemon when none is running]' \
-        '-v[say more on stderr\: what is done, tokens per second]' \
-        '--verbose[say more on stderr\: what is done, tokens per second]' \
-        '-h[show the options that matter most, and examples]' \
-        '--help[show the options that matter most, and examples]' \
-        '--help-all[show every option, by what it is about]' \
-        '::TEXT: ' \
-        && return 0
-      ;;
-    detokenize)
-      _arguments \
-        '-m[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, "demo", or the name of one of several models that the daemon has (`tgi ps`); default\: the daemon'\''s default model]:MODEL:_tgi_models' \
-        '--model[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, "demo", or the name of one of several models that the daemon has (`tgi ps`); default\: the daemon'\''s default model]:MODEL:_tgi_models' \
-        '--offline[download nothing]' \
-        '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
-        '--no-start[do not start a daemon when none is running]' \
-        '-v[say more on stderr\: what is done, tokens per second]' \
-        '--verbose[say more on stderr\: what is done, tokens per second]' \
-        '-h[show the options that matter most, and examples]' \
-        '--help[show the options that matter most, and examples]' \
-        '--help-all[show every option, by what it is about]' \
-        '::ID: ' \
-        && return 0
-      ;;
-    render)
-      _arguments \
-        '-f[the messages instead\: a file as /save writes it, or a JSON list; - for standard input]:FILE:_files' \
-        '--file[the messages instead\: a file as /save writes it, or a JSON list; - for standard input]:FILE:_files' \
-        '--system[the system message]:TEXT: ' \
-        '--tools[the tools, as `tgi chat` takes them]:FILE:_files' \
-        '-m[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, "demo", or the name of one of several models that the daemon has (`tgi ps`); default\: the daemon'\''s default model]:MODEL:_tgi_models' \
-        '--model[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, "demo", or the name of one of several models that the daemon has (`tgi ps`); default\: the daemon'\''s default model]:MODEL:_tgi_models' \
-        '--offline[download nothing]' \
-        '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
-        '--no-start[do not start a daemon when none is running]' \
-        '-v[say more on stderr\: what is done, tokens per second]' \
-        '--verbose[say more on stderr\: what is done, tokens per second]' \
-        '-h[show the options that matter most, and examples]' \
-        '--help[show the options that matter most, and examples]' \
-        '--help-all[show every option, by what it is about]' \
-        '::TEXT: ' \
-        && return 0
-      ;;
-    logs)
-      _arguments \
-        '-f[go on with what comes, until Ctrl-C]' \
-        '--follow[go on with what comes, until Ctrl-C]' \
-        '-n[only so many lines at the end; default all]:N: ' \
-        '--lines[only so many lines at the end; default all]:N: ' \
-        '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
-        '--no-start[do not start a daemon when none is running]' \
-        '-v[say more on stderr\: what is done, tokens per second]' \
-        '--verbose[say more on stderr\: what is done, tokens per second]' \
-        '-h[show the options that matter most, and examples]' \
-        '--help[show the options that matter most, and examples]' \
-        '--help-all[show every option, by what it is about]' \
-        && return 0
-      ;;
-    version)
-      _arguments \
-        '--json[write one JSON object; daemon is null where none is running]' \
-        '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
-        '--no-start[do not start a daemon when none is running]' \
-        '-v[say more on stderr\: what is done, tokens per second]' \
-        '--verbose[say more on stderr\: what is done, tokens per second]' \
-        '-h[show the options that matter most, and examples]' \
-        '--help[show the options that matter most, and examples]' \
-        '--help-all[show every option, by what it is about]' \
-        && return 0
-      ;;
     config)
       _arguments \
         '--changed[with list\: only what is not the default]' \
@@ -691,6 +682,18 @@ _tgi() {
         '::ACTION:(list get set unset path)' \
         '::NAME: ' \
         '::VALUE: ' \
+        && return 0
+      ;;
+    version)
+      _arguments \
+        '--json[write one JSON object; daemon is null where none is running]' \
+        '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
+        '--no-start[do not start a daemon when none is running]' \
+        '-v[say more on stderr\: what is done, tokens per second]' \
+        '--verbose[say more on stderr\: what is done, tokens per second]' \
+        '-h[show the options that matter most, and examples]' \
+        '--help[show the options that matter most, and examples]' \
+        '--help-all[show every option, by what it is about]' \
         && return 0
       ;;
   esac

@@ -95,6 +95,7 @@ int run_daemon(int argc, char** argv) {
     return 0;
   }
   tgi::set_log_level(tgi::parse_log_level(resolved.options.log_level));
+  if (const auto notice = tgi::temporary_home_notice()) tgi::log_warn(*notice);
   tgi::daemon::Server server(resolved.options);
   return server.run();
 }

@@ -8,11 +8,10 @@
 #include <array>
 #include <charconv>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <sstream>
 
+#include "base/files/regular_file.h"
 #include "base/manual/usage.h"
 
 namespace tgi::ipc {
@@ -163,6 +162,14 @@ size_t byte_of_column(const std::string& line, size_t column) {
   return at;
 }
 
+// ~/FOLDER and NAME=~/FOLDER: a shell has not done it.
+void expand_home(std::string& value, const std::string& home) {
+  const size_t equals = value.find('=');
+  const bool has_name = equals != std::string::npos && equals < value.find('/');
+  const size_t at = has_name ? equals + 1 : 0;
+  if (std::string_view(value).substr(at).starts_with("~/")) value.replace(at, 1, home);
+}
+
 // What was meant to change did, and nothing else.
 void check_edit(const std::string& before,
                 const std::string& after,
@@ -209,16 +216,19 @@ std::string ConfigFile::place(const ConfigEntry& entry) const {
 
 ConfigFile read_config(const std::string& path) {
   ConfigFile file{.path = path, .entries = {}};
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return file;
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  if (path == "/dev/null") return file;
+  std::string text;
+  try {
+    text = read_regular_file(path);
+  } catch (const Error& error) {
+    if (error.code() == Code::kNotFound) return file;
+    throw error.in("the file of settings");
+  }
   file.entries = read_entries(text, path);
   const char* const home = std::getenv("HOME");
   if (home == nullptr) return file;
   for (ConfigEntry& entry : file.entries) {
-    for (std::string& value : entry.values) {
-      if (value.starts_with("~/")) value = home + value.substr(1);
-    }
+    for (std::string& value : entry.values) expand_home(value, home);
   }
   return file;
 }

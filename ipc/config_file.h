@@ -23,7 +23,7 @@ namespace tgi::ipc {
 struct ConfigEntry {
   std::string section;
   std::string name;
-  std::vector<std::string> values;  // as flags take them: 32 is "32", true "true", ~/ a folder
+  std::vector<std::string> values;  // as flags take them: 32 is "32", ~/ and NAME=~/ the home
   bool is_list = false;
   int line = 0;  // from 1
 };
@@ -41,9 +41,10 @@ inline constexpr std::string_view kDaemonSection = "daemon";
 inline constexpr std::string_view kServeSection = "serve";
 inline constexpr std::string_view kTerminalSection = "terminal";
 
-// A file that is not there says nothing. Throws kInvalidArgument with file and line for what is no
-// TOML, an unknown section, a setting outside of one, and a value that is no text, number, true or
-// false, or list of them.
+// A file that is not there says nothing, nor does /dev/null. Throws what read_regular_file throws
+// for one that can't be read, and kInvalidArgument with file and line for what is no TOML, an
+// unknown section, a setting outside of one, and a value that is no text, number, true or false, or
+// list of them.
 ConfigFile read_config(const std::string& path);
 
 // Throws kInvalidArgument for the first entry of the section that is not among `names`, with the

@@ -77,7 +77,7 @@ std::string allowed_values(const SettingFacts& row) {
     case SettingKind::kChoice:
       return fmt::format("one of {}", fmt::join(row.choices, ", "));
     case SettingKind::kSwitch:
-      return "1 or 0";
+      return "true or false, or 1 or 0";
     case SettingKind::kWhole:
       out = has_end ? fmt::format("a whole number from {} to {}", row.low, row.high)
                     : fmt::format("a whole number of at least {}", row.low);

@@ -2,12 +2,19 @@
 // tgid agree.
 #pragma once
 
+#include <optional>
 #include <string>
 
 namespace tgi {
 
-// Where a daemon listens: $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else
-// /tmp/tgi-<uid>/tgid.sock.
+// What goes below the home goes to $TMPDIR/tgi-<uid> (/tmp/tgi-<uid>) where it can't be written
+// there: HOME is not set, not there, read-only or somebody else's. This says so in one line, for
+// whoever starts; nothing: it is not so. A folder that a variable chooses ($XDG_STATE_HOME) is
+// never replaced.
+std::optional<std::string> temporary_home_notice();
+
+// Where a daemon listens: $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock where that can be
+// written, else /tmp/tgi-<uid>/tgid.sock.
 std::string own_socket_path();
 
 // Where a command looks for one: the same, but when nothing is there and this user may write to the
@@ -26,7 +33,7 @@ void make_state_dir();
 inline constexpr const char* kStateAdvice = "set XDG_STATE_HOME to a folder that can be written";
 
 // $TGI_CONFIG, else $XDG_CONFIG_HOME/tgi/config.toml, else ~/.config/tgi/config.toml: the file of
-// settings (ipc/config_file.h). It may not be there.
+// settings (ipc/config_file.h). It may not be there. None of a home that is closed to this user.
 std::string config_path();
 
 // $XDG_CACHE_HOME/tgi, else ~/.cache/tgi.
@@ -40,7 +47,8 @@ std::string executable_dir();
 std::string plugin_path(const std::string& name);
 
 // Creates `path` and its parents, the last one with mode 0700. Throws with the system's reason and
-// the folder that can't be made.
+// the folder that can't be made, and where it is below the temporary home and that is another
+// user's.
 void make_private_dir(const std::string& path);
 
 }  // namespace tgi

@@ -45,24 +45,37 @@ bool can_draw_on(int fd) {
 
 void LiveView::draw(const std::vector<std::string>& lines) {
   if (!enabled_) return;
-  const winsize size = terminal_size(fd_);
   // The last row is left to the cursor: scrolling would break "up".
+  const winsize size = terminal_size(fd_);
   const size_t num_lines = std::min<size_t>(lines.size(), size.ws_row > 1 ? size.ws_row - 1u : 1u);
   std::string frame;
-  if (num_drawn_ > 0) frame += fmt::format("\x1b[{}A\r", num_drawn_);
+  if (const size_t up = num_rows(); up > 0) frame += fmt::format("\x1b[{}A\r", up);
+  drawn_.clear();
   for (size_t i = 0; i < num_lines; ++i) {
-    frame += lines[i].substr(0, size.ws_col - 1u);
-    frame += "\x1b[K\n";
+    const std::string line = lines[i].substr(0, size.ws_col - 1u);
+    frame += line + "\x1b[K\n";
+    drawn_.push_back(line.size());
   }
   frame += "\x1b[J";
   write_all(fd_, frame);
-  num_drawn_ = num_lines;
 }
 
 void LiveView::erase() {
-  if (num_drawn_ == 0) return;
-  write_all(fd_, fmt::format("\x1b[{}A\r\x1b[J", num_drawn_));
-  num_drawn_ = 0;
+  if (drawn_.empty()) return;
+  write_all(fd_, fmt::format("\x1b[{}A\r\x1b[J", num_rows()));
+  drawn_.clear();
+}
+
+size_t LiveView::width() const {
+  return terminal_size(fd_).ws_col - 1u;
+}
+
+// That the lines take: a terminal that became narrower has broken them.
+size_t LiveView::num_rows() const {
+  const size_t columns = terminal_size(fd_).ws_col;
+  size_t out = 0;
+  for (const size_t length : drawn_) out += std::max<size_t>((length + columns - 1) / columns, 1);
+  return out;
 }
 
 std::string gauge(double share, size_t width) {

@@ -26,10 +26,15 @@ class LiveView {
   void draw(const std::vector<std::string>& lines);
   void erase();
 
+  // Characters that a line may have.
+  size_t width() const;
+
  private:
+  size_t num_rows() const;
+
   const int fd_;
   const bool enabled_;
-  size_t num_drawn_ = 0;
+  std::vector<size_t> drawn_;  // lengths of the lines that are there
 };
 
 // "[#########-----------]".

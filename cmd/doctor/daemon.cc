@@ -31,6 +31,7 @@ Finding look_at_socket(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) {
     out.text += " (not there)";
+    out.verdict = Verdict::kUnknown;
     return out;
   }
   out.text += fmt::format(", mode {:04o}, user {}, group {}", status.st_mode & 07777, status.st_uid,
@@ -57,6 +58,8 @@ Finding describe_daemon(const ipc::Status& status) {
     out.verdict = Verdict::kFail;
     out.text = fmt::format("its model can't be loaded: {}", status.phase_detail);
     out.advice = "fix that, or `tgi load` another one";
+  } else if (status.phase == "loading" || status.phase == "draining") {
+    out.verdict = Verdict::kUnknown;  // what becomes of it
   } else if (status.version != kVersion) {
     out.verdict = Verdict::kWarn;
     out.advice = fmt::format(
@@ -107,6 +110,7 @@ DaemonReport look_at_daemon(const ipc::Client& client) {
     }
   } catch (const ipc::NobodyListens&) {
     out.findings.push_back({.name = "daemon",
+                            .verdict = Verdict::kUnknown,
                             .text = "none is running; a command that needs one starts it",
                             .data = {{"running", false}}});
   } catch (const Error& error) {

@@ -8,7 +8,8 @@
 
 namespace tgi::doctor {
 
-enum class Verdict { kOk, kWarn, kFail };
+// kUnknown: it was not looked at, or could not be, so that nothing is said for it.
+enum class Verdict { kOk, kUnknown, kWarn, kFail };
 
 struct Finding {
   std::string name;  // "memory"

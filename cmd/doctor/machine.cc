@@ -48,6 +48,16 @@ std::string limit_text(rlim_t value) {
   return value == RLIM_INFINITY ? "unlimited" : fmt::format("{}", value);
 }
 
+// The folder, or the nearest above it that is there.
+std::filesystem::path nearest_folder(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::path there = folder;
+  while (there.has_relative_path() && !std::filesystem::exists(there, error)) {
+    there = there.parent_path();
+  }
+  return there.empty() ? "/" : there;
+}
+
 rlimit limit_of(__rlimit_resource resource) {
   rlimit limit{};
   ::getrlimit(resource, &limit);
@@ -85,9 +95,11 @@ Finding look_at_huge_pages(const std::string& root) {
   const std::string mode = open == std::string::npos || close == std::string::npos
                                ? ""
                                : line.substr(open + 1, close - open - 1);
-  Finding out{.name = "huge pages",
-              .text = mode.empty() ? "the kernel has no transparent ones" : "transparent: " + mode,
-              .data = {{"transparent", mode}}};
+  Finding out{
+      .name = "huge pages",
+      .text = mode.empty() ? "the kernel tells of no transparent ones" : "transparent: " + mode,
+      .data = {{"transparent", mode}}};
+  if (mode.empty()) out.verdict = Verdict::kUnknown;
   if (mode == "never") {
     out.verdict = Verdict::kWarn;
     out.advice =
@@ -165,6 +177,17 @@ Finding look_at_state(const std::string& folder) {
   return out;
 }
 
+Finding look_at_conversions(const std::string& folder) {
+  Finding out{.name = "conversions", .text = folder, .data = {{"folder", folder}}};
+  const std::filesystem::path there = nearest_folder(folder);
+  if (::access(there.c_str(), W_OK | X_OK) != 0) {
+    out.verdict = Verdict::kWarn;
+    out.text += fmt::format(": {}: {}", there.string(), std::strerror(errno));
+    out.advice = "checkpoints of torch can't be converted: set XDG_CACHE_HOME to another folder";
+  }
+  return out;
+}
+
 Finding look_at_cache(const std::string& folder) {
   namespace fs = std::filesystem;
   Finding out{.name = "cache", .text = folder, .data = {{"folder", folder}}};
@@ -184,11 +207,8 @@ Finding look_at_cache(const std::string& folder) {
   } else {
     out.text += " (not there yet)";
   }
-  fs::path there = folder;
-  while (!there.empty() && !fs::exists(there, error) && there != there.root_path()) {
-    there = there.parent_path();
-  }
-  const fs::space_info space = fs::space(there.empty() ? "/" : there, error);
+  const fs::path there = nearest_folder(folder);
+  const fs::space_info space = fs::space(there, error);
   const auto free = error ? int64_t{-1} : static_cast<int64_t>(space.available);
   out.text += fmt::format(", {} of models", format_bytes(num_bytes));
   if (free >= 0) out.text += fmt::format(", {} free on its disk", format_bytes(free));
@@ -197,6 +217,11 @@ Finding look_at_cache(const std::string& folder) {
   if (free >= 0 && free < kLittleDisk) {
     out.verdict = Verdict::kWarn;
     out.advice = "a model may not fit: `tgi rm` what is not needed, or set HF_HUB_CACHE";
+  }
+  if (::access(there.c_str(), W_OK | X_OK) != 0) {
+    out.verdict = Verdict::kWarn;
+    out.text += fmt::format("; {}: {}", there.string(), std::strerror(errno));
+    out.advice = "nothing can be downloaded to it: set HF_HOME or HF_HUB_CACHE to another folder";
   }
   return out;
 }

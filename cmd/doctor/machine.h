@@ -19,7 +19,11 @@ bool has_nvidia_hardware(const std::string& root = "/");
 // folder, as the first command that needs it would.
 Finding look_at_state(const std::string& folder);
 
-// Bytes and free space of a folder of downloads, or that it is not there yet.
+// The folder of converted checkpoints: whether it can be written, or made.
+Finding look_at_conversions(const std::string& folder);
+
+// Bytes and free space of a folder of downloads, or that it is not there yet, and whether it can be
+// written.
 Finding look_at_cache(const std::string& folder);
 
 }  // namespace tgi::doctor

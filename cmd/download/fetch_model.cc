@@ -294,6 +294,12 @@ void bring(const Target& target,
   }
 }
 
+// Not where nobody would look for it: gigabytes in /tmp.
+void require_home(const FetchRequest& request, const Target& target) {
+  if (!request.cache_dir.empty() || request.settings.no_home.empty()) return;
+  throw Error(Code::kInvalidArgument, fmt::format("{}: {}", target.name, request.settings.no_home));
+}
+
 // A branch that moved while the list was asked for does no harm: the list is of one commit.
 FetchedModel fetch_remote(const FetchRequest& request,
                           const Target& target,
@@ -301,6 +307,7 @@ FetchedModel fetch_remote(const FetchRequest& request,
                           std::stop_token stop) {
   HttpClient client(http_settings(request.settings));
   std::optional<FetchedModel> cached = find_whole(target);
+  if (!cached) require_home(request, target);  // before the network is asked
   const auto tell = [&](const std::string& trouble, double seconds) {
     if (cached) throw NetworkError(trouble);  // who has it all need not be patient
     observer.on_note(fmt::format("{}; trying again in {:.1f} s", trouble, seconds));
@@ -335,6 +342,7 @@ FetchedModel fetch_remote(const FetchRequest& request,
     }
     return model;
   }
+  require_home(request, target);
   target.cache.prepare();
   bring(target, request, files, listing.commit, observer, stop);
   // Only now, when all is there, does the snapshot get its files: nobody finds half a model.

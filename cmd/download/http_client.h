@@ -26,6 +26,7 @@ struct HttpSettings {
   long connect_timeout_s = 10;
   long stall_timeout_s = 10;  // without a byte for so long, a transfer broke
   std::string ca_file;        // empty: the system's
+  bool use_proxy = true;      // as the usual variables say
 };
 
 // What makes a request somebody's. Sent to the origin (scheme, host, port) of the first address

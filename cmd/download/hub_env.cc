@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include <charconv>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -29,6 +30,19 @@ std::string or_empty(const std::optional<std::string>& value) {
 std::string home_of(const Variables& variables) {
   const std::string home = or_empty(variables("HOME"));
   return home.empty() ? fmt::format("/tmp/tgi-{}", ::getuid()) : home;
+}
+
+std::string why_no_home(const Variables& variables) {
+  for (const char* name : {"XDG_CACHE_HOME", "HF_HOME", "HUGGINGFACE_HUB_CACHE", "HF_HUB_CACHE"}) {
+    if (variables(name)) return "";
+  }
+  const std::string home = or_empty(variables("HOME"));
+  std::error_code error;
+  if (std::filesystem::is_directory(home, error)) return "";
+  return fmt::format(
+      "{}, so that downloads have no place to stay; give a folder that can be written with "
+      "HF_HOME, HF_HUB_CACHE or --cache-dir",
+      home.empty() ? "HOME is not set" : fmt::format("HOME {} is not there", home));
 }
 
 bool is_name_char(char c) {
@@ -138,6 +152,7 @@ HubSettings read_hub_settings(const Variables& variables) {
       expand_path(variables("HF_HOME").value_or(caches + "/huggingface"), variables);
   const std::string older = variables("HUGGINGFACE_HUB_CACHE").value_or(hf_home + "/hub");
   settings.cache_dir = expand_path(variables("HF_HUB_CACHE").value_or(older), variables);
+  settings.no_home = why_no_home(variables);
   settings.endpoint = read_endpoint(variables);
   const std::string offline = or_empty(variables("HF_HUB_OFFLINE"));
   settings.offline = is_true(offline.empty() ? variables("TRANSFORMERS_OFFLINE") : offline);

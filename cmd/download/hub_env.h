@@ -18,6 +18,9 @@ struct HubSettings {
   bool offline = false;    // HF_HUB_OFFLINE, TRANSFORMERS_OFFLINE
   // HF_HUB_DOWNLOAD_TIMEOUT: without a byte for so long, a transfer has failed.
   long stall_timeout_s = 10;
+  // Why nothing is downloaded to cache_dir: no variable chooses it, and there is no home. Empty: it
+  // is.
+  std::string no_home{};
   std::string ca_file;  // REQUESTS_CA_BUNDLE, CURL_CA_BUNDLE, SSL_CERT_FILE; empty: the system's
 };
 

@@ -60,6 +60,17 @@ std::string record_install(const FetchRequest& request, const FetchedModel& mode
   }
 }
 
+static bool is_network_trouble(const std::exception_ptr& error) {
+  if (!error) return false;
+  try {
+    std::rethrow_exception(error);
+  } catch (const Error& trouble) {
+    return trouble.code() == Code::kUnavailable;
+  } catch (...) {
+    return false;
+  }
+}
+
 void FetchJob::tick(int64_t done_bytes, int64_t total_bytes) {
   constexpr std::chrono::seconds kWorthTelling{1};
   if (std::chrono::steady_clock::now() - begin_ < kWorthTelling) return;
@@ -69,6 +80,7 @@ void FetchJob::tick(int64_t done_bytes, int64_t total_bytes) {
 }
 
 void FetchJob::end(const std::exception_ptr& error) {
+  if (!job_ && is_network_trouble(error)) job_ = std::make_unique<StoredJob>("download", model_, 0);
   if (job_) job_->end(error);
 }
 

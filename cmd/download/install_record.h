@@ -16,7 +16,8 @@ namespace tgi::download {
 // there and can be used whether the store knows it or not.
 std::string record_install(const FetchRequest& request, const FetchedModel& model);
 
-// A job in the store for a fetch that takes longer than a second. Belongs to one thread.
+// A job in the store for a fetch that takes longer than a second, or that the network
+// ends, for `tgi doctor`. Belongs to one thread.
 class FetchJob {
  public:
   explicit FetchJob(std::string model) : model_(std::move(model)) {}

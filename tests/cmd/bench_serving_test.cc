@@ -212,6 +212,7 @@ TEST_CASE("TGI's interface is spoken") {
       run_json(home, server.url(), {"--api", "tgi", "-s", "20", "--requests", "2"});
   CHECK(json["num_output_tokens"] == 4);
   CHECK(json["num_prompt_tokens"] == 40);
+  REQUIRE_FALSE(server.requests().empty());
   CHECK(num_words(OrderedJson::parse(server.requests().back().body)["inputs"]) == 19);
 }
 

@@ -1,5 +1,7 @@
 // tgi config, and the file of settings in the commands that read it.
 #include <filesystem>
+#include <iterator>
+#include <thread>
 
 #include "cmd/config_settings.h"
 #include "tests/catch.h"
@@ -43,6 +45,45 @@ TEST_CASE("a setting that is set is listed with its line, and gone when it is un
   CHECK(home.run({"config", "unset", "max-running"}).exit_status == 0);
   CHECK(home.run({"config", "list", "--changed"}).out.find("max-running") == std::string::npos);
   CHECK(home.run({"config", "unset", "max-running"}).exit_status == 4);
+  CHECK(home.run({"config", "get", "terminal.raw"}).out == "false\n");
+}
+
+TEST_CASE("settings that are changed at the same time are all kept") {
+  const Home home;
+  const std::vector<std::string> names = {"max-running",   "daemon.threads", "daemon.max-best-of",
+                                          "serve.threads", "serve.port",     "serve.max-best-of"};
+  std::vector<Ran> runs(names.size());
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < names.size(); ++i) {
+    threads.emplace_back([&, i] { runs[i] = home.run({"config", "set", names[i], "7"}); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (size_t i = 0; i < names.size(); ++i) {
+    CAPTURE(names[i], runs[i].err);
+    CHECK(runs[i].exit_status == 0);
+    CHECK(home.run({"config", "get", names[i]}).out == "7\n");
+  }
+  const auto left = std::filesystem::directory_iterator(home.file(".config/tgi"));
+  CHECK(std::distance(begin(left), end(left)) == 1);  // neither locks nor halves
+}
+
+TEST_CASE("whoever changes a setting of a daemon that runs is told when it holds") {
+  const Home home;
+  const FakeDaemon daemon(home.socket(), [](FakeSession& session) { (void)session.request(); });
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"config", "set", "daemon.max-running", "8"},
+        std::vector<std::string>{"config", "unset", "daemon.max-running"}}) {
+    CHECK_THAT(home.run(words).err, Catch::Contains("after `tgi stop` the next one has it"));
+  }
+}
+
+TEST_CASE("a file of settings that can't be read is an error, not an empty one") {
+  const Home home;
+  std::filesystem::create_directories(home.file(".config/tgi/config.toml"));
+  const Ran ran = home.run({"ps"});
+  CHECK(ran.exit_status == 3);
+  CHECK_THAT(ran.err, Catch::Contains("the file of settings: ") && Catch::Contains("folder"));
+  CHECK(home.run(with_variable({"ps"}, "TGI_CONFIG", "/dev/null")).exit_status == 8);
 }
 
 TEST_CASE("what is wrong is refused when it is set, in the words of the flag") {
@@ -60,6 +101,10 @@ TEST_CASE("what is wrong is refused when it is set, in the words of the flag") {
   CHECK(home.run({"config", "set", "max-running", "1", "2"}).exit_status == 2);
   CHECK(home.run({"config", "get"}).exit_status == 2);
   CHECK(home.run({"config", "mend"}).exit_status == 2);
+  CHECK(home.run({"config", "set", "raw", "true", "--changed"}).exit_status == 2);
+  CHECK(home.run({"config", "path", "--json"}).exit_status == 2);
+  CHECK_THAT(home.run({"config", "set", "raw", "yes"}).err,
+             Catch::Contains("terminal.raw: expected true or false"));
   CHECK_FALSE(std::filesystem::exists(home.file(".config")));
 }
 

@@ -7,6 +7,7 @@
 #include "cmd/doctor/backends.h"
 #include "cmd/doctor/daemon.h"
 #include "cmd/doctor/machine.h"
+#include "cmd/doctor_network.h"
 #include "tests/catch.h"
 #include "tests/cmd/run_tgi.h"
 
@@ -73,7 +74,7 @@ TEST_CASE("memory is read from the kernel; little of it is warned of, none told 
 TEST_CASE("huge pages that are switched off are warned of") {
   const Home home;
   const std::string root = home.file("");
-  CHECK(doctor::look_at_huge_pages(root).verdict == Verdict::kOk);
+  CHECK(doctor::look_at_huge_pages(root).verdict == Verdict::kUnknown);
   std::filesystem::create_directories(root + "/sys/kernel/mm/transparent_hugepage");
   home.write("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n");
   CHECK(doctor::look_at_huge_pages(root).text == "transparent: madvise");
@@ -102,6 +103,55 @@ TEST_CASE("a cache is measured without counting links twice") {
   home.write("hub/blobs/a", std::string(3000, 'x'));
   std::filesystem::create_symlink("blobs/a", cache + "/link");
   CHECK(doctor::look_at_cache(cache).data["size_bytes"] == 3000);
+}
+
+TEST_CASE("the network is asked only where the last download failed") {
+  download::HubSettings settings;
+  settings.endpoint = "http://127.0.0.1:1";
+  JobRecord last{.kind = "download", .subject = "org/name", .state = "done"};
+  for (const auto& job : {std::optional<JobRecord>(), std::optional(last)}) {
+    const Finding finding = doctor::look_at_network(job, settings);
+    CHECK(finding.verdict == Verdict::kUnknown);
+    CHECK(finding.data["asked"] == false);
+  }
+  last.state = "failed";
+  last.message = "no route";
+  const Finding failed = doctor::look_at_network(last, settings);
+  CHECK(failed.verdict == Verdict::kFail);
+  CHECK_THAT(failed.text, Catch::Contains("127.0.0.1:1"));
+  CHECK_FALSE(failed.advice.empty());
+  settings.offline = true;
+  const Finding offline = doctor::look_at_network(last, settings);
+  CHECK(offline.verdict == Verdict::kWarn);
+  CHECK_THAT(offline.text, Catch::Contains("the last download, org/name, failed: no route"));
+  CHECK_THAT(offline.advice, Catch::Contains("HF_HUB_OFFLINE"));
+}
+
+TEST_CASE("a download that the network ended is remembered for doctor") {
+  const Home home;
+  std::filesystem::create_directories(home.file("hub"));
+  const std::map<std::string, std::string> environment = {
+      {"HF_ENDPOINT", "http://no-such-host.invalid"}, {"HF_HOME", home.file("hub")}};
+  const Ran pulled = home.run(RunSetup{{"pull", "org/name"}, "", environment, std::nullopt});
+  CHECK(pulled.exit_status == 8);
+  CHECK_THAT(pulled.err, Catch::Contains("advice: ") && !Catch::Contains("doctor"));
+  const Ran ran = home.run(RunSetup{{"doctor", "--quick"}, "", environment, std::nullopt});
+  CHECK_THAT(ran.out, Catch::Contains("fail network") && Catch::Contains("no-such-host.invalid"));
+}
+
+TEST_CASE("where no gateway listens nothing is said for it") {
+  const Finding finding = doctor::look_at_gateway("0.0.0.0", 1);
+  CHECK(finding.verdict == Verdict::kUnknown);
+  CHECK_THAT(finding.text, Catch::Contains("none at http://127.0.0.1:1"));
+}
+
+TEST_CASE("doctor finds a file of settings that is wrong") {
+  const Home home;
+  std::filesystem::create_directories(home.file(".config/tgi"));
+  home.write(".config/tgi/config.toml", "[daemon]\nmax-running = 0\n");
+  const Ran ran = home.run({"doctor", "--quick"});
+  CHECK(ran.exit_status == 1);
+  CHECK_THAT(ran.out, Catch::Contains("fail settings") && Catch::Contains("config.toml:2: daemon"));
 }
 
 TEST_CASE("what the probe says becomes lines; slow memory, a plain processor and a deaf GPU warn") {
@@ -195,7 +245,8 @@ TEST_CASE("doctor without a daemon looks at the rest, starts none and ends with 
   CHECK(ran.err.empty());
   for (const char* part : {"\nok   tgid         ", "(abc1234), backend interface 6\n",
                            "\nok   processor    A Processor, avx2",
-                           "\nok   limits       open files", "daemon       none is running"}) {
+                           "\nok   limits       open files", "\nskip daemon       none is running",
+                           "\nskip network      not asked", "\nok   settings     "}) {
     CHECK_THAT(ran.out, Catch::Contains(part));
   }
   CHECK_FALSE(std::filesystem::exists(home.socket()));

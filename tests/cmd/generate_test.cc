@@ -38,6 +38,7 @@ FakeDaemon::Script answer(std::vector<std::string> pieces) {
 }
 
 OrderedJson last_request(const FakeDaemon& daemon) {
+  REQUIRE_FALSE(daemon.requests().empty());
   const std::string last = daemon.requests().back();
   REQUIRE(last.starts_with("generate "));
   return OrderedJson::parse(last.substr(9));
@@ -246,8 +247,10 @@ TEST_CASE("without a daemon and with --no-start generate ends with 8") {
   const Home home;
   const Ran ran = home.run({"generate", "hi", "--no-start"});
   CHECK(ran.exit_status == 8);
-  CHECK(ran.err == "error: no daemon is running at " + home.socket() +
-                       "\nadvice: `tgi load MODEL` starts one\n");
+  CHECK(ran.err ==
+        "error: no daemon is running at " + home.socket() +
+            "\nadvice: start one with `tgi load MODEL`, or with `tgi serve MODEL` for HTTP "
+            "too\n");
 }
 
 TEST_CASE("json is one object per answer") {

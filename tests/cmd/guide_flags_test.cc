@@ -25,6 +25,7 @@ std::string written(const Home& home, const std::string& name, const std::string
 }
 
 OrderedJson guide_of_last(const FakeDaemon& daemon) {
+  REQUIRE_FALSE(daemon.requests().empty());
   return OrderedJson::parse(daemon.requests().back().substr(std::string("generate ").size()))
       .at("guide");
 }

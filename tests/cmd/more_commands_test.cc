@@ -83,6 +83,7 @@ TEST_CASE("tokens and templates are those of the model that -m names") {
     const Ran ran = home.run(words);
     CAPTURE(words.front(), ran.err);
     CHECK(ran.exit_status == 0);
+    REQUIRE_FALSE(daemon.requests().empty());
     const std::string asked = daemon.requests().back();
     CHECK_THAT(asked,
                Catch::StartsWith(std::string(method)) && Catch::Contains(R"("model":"second")"));

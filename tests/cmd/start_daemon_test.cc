@@ -159,8 +159,10 @@ TEST_CASE("ps, unload and stop never start a daemon") {
   const std::string command = GENERATE("ps", "unload", "stop");
   const Ran ran = home.start({command});
   CHECK(ran.exit_status == 8);
-  CHECK(ran.err == "error: no daemon is running at " + home.socket() +
-                       "\nadvice: `tgi load MODEL` starts one\n");
+  CHECK(ran.err ==
+        "error: no daemon is running at " + home.socket() +
+            "\nadvice: start one with `tgi load MODEL`, or with `tgi serve MODEL` for HTTP "
+            "too\n");
   CHECK(goes_away(home.socket()));
 }
 

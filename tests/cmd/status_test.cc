@@ -109,6 +109,26 @@ FakeDaemon::Script watched(std::atomic<int>& num_asked) {
 
 }  // namespace
 
+TEST_CASE("ps --ready tells by its exit status whether requests are answered") {
+  const Home home;
+  CHECK(home.run({"ps", "--ready"}).exit_status == 8);
+  std::string phase = "loading";
+  const FakeDaemon daemon(home.socket(), [&](FakeSession& session) {
+    ipc::Status status = ready_status();
+    status.phase = phase;
+    session.send(ipc::encode_result(ipc::to_json(status)));
+  });
+  const Ran loading = home.run({"ps", "--ready"});
+  CHECK(loading.exit_status == 8);
+  CHECK_THAT(loading.err, Catch::Contains("not ready: loading"));
+  phase = "ready";
+  const Ran ready = home.run({"ps", "--ready"});
+  CHECK(ready.exit_status == 0);
+  CHECK(ready.out + ready.err == "");
+  CHECK(home.run({"ps", "--ready", "--json"}).exit_status == 2);
+  CHECK(home.run({"ps", "--ready", "-w"}).exit_status == 2);
+}
+
 TEST_CASE("ps -w writes lines into a pipe until Ctrl-C, with rates from the second on") {
   const Home home;
   std::atomic<int> num_asked = 0;
@@ -116,8 +136,8 @@ TEST_CASE("ps -w writes lines into a pipe until Ctrl-C, with rates from the seco
   Process ps(home, {{"ps", "-w", "--interval", "0.1"}, "", {}, std::nullopt},
              Process::Kind::kPipes);
   CHECK(ps.wait_for_output("TOKENS/S"));
-  CHECK(ps.wait_for_output(" -         -    10 %      20 %         -          -\n"));
-  CHECK(ps.wait_for_output("    250.0          -\n"));
+  CHECK(ps.wait_for_output("       -        -  10 %   20 %       -       -\n"));
+  CHECK(ps.wait_for_output("   250.0       -\n"));
   ps.interrupt();
   CHECK(ps.wait() == 0);
   CHECK(ps.read_to_end().find('\x1b') == std::string::npos);

@@ -86,19 +86,17 @@ TEST_CASE("best-of and stream exclude each other, as they do over HTTP") {
   CHECK(home.run({"generate", "hi", "--do-sample", "--best-of", "1", "--stream"}).exit_status == 0);
 }
 
-TEST_CASE("a home that can't be written is named with the variable that chooses another place") {
+TEST_CASE("a chosen folder that can't be written is named with the variable that chooses it") {
   const Home home;
   const std::map<std::string, std::string> unwritable = {
-      {"HOME", "/proc/nonexistent"},
-      {"XDG_STATE_HOME", ""},
+      {"XDG_STATE_HOME", "/proc/nonexistent"},
       {"TGI_DAEMON", std::string(TGI_BINARY_DIR) + "/bin/fake_tgid"},
       {"FAKE_TGID", "ready"}};
   const Ran started = home.run(with({"generate", "hi"}, unwritable));
   CHECK(started.exit_status == 3);
-  CHECK_THAT(started.err,
-             Catch::StartsWith("error: folder /proc/nonexistent/.local/state/tgi: can't make "
-                               "/proc/nonexistent: ") &&
-                 Catch::Contains("set XDG_STATE_HOME"));
+  CHECK_THAT(started.err, Catch::StartsWith("error: folder /proc/nonexistent/tgi: can't make "
+                                            "/proc/nonexistent: ") &&
+                              Catch::Contains("set XDG_STATE_HOME"));
   const Ran doctor = home.run(with({"doctor", "--quick"}, unwritable));
   CHECK(doctor.exit_status == 1);
   CHECK_THAT(doctor.out, Catch::Contains("fail state        folder /proc/nonexistent") &&

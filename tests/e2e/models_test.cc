@@ -94,7 +94,12 @@ TEST_CASE("rm of the loaded model is refused until it is unloaded") {
   CHECK(refused.exit_status == 7);
   CHECK_THAT(refused.err, Catch::Contains("tgi unload"));
   CHECK(std::filesystem::exists(snapshot + "/model.safetensors"));
-  REQUIRE(home.run({"unload"}).exit_status == 0);
+  // Nor is one that is loaded beside the default one.
+  REQUIRE(home.run({"load", "demo"}).exit_status == 0);
+  REQUIRE(home.run({"load", snapshot, "--name", "tiny", "--load-format", "dummy"}).exit_status ==
+          0);
+  CHECK(home.run({"rm", "-y", "org/tiny"}).exit_status == 7);
+  REQUIRE(home.run({"unload", "tiny"}).exit_status == 0);
   CHECK(home.run({"rm", "-y", "org/tiny"}).exit_status == 0);
   CHECK_FALSE(std::filesystem::exists(repo));
 }

@@ -50,6 +50,34 @@ TEST_CASE("a daemon with two models answers by the one that a request names") {
   CHECK(ask(client, std::nullopt).best.text == text);
 }
 
+TEST_CASE("a chat goes on with another model, which is loaded for it") {
+  const Home home;
+  const DaemonProcess daemon(home, {"--model", "demo", "--on-demand", "second=demo"});
+  const Ran ran = home.run({"chat", "--max-new-tokens", "4"},
+                           "hello\n/model\n/model second\nand now\n/model third\n/model demo\n"
+                           "/show\n");
+  CHECK_THAT(ran.out, Catch::Contains("* demo ") && Catch::Contains(", the default") &&
+                          Catch::Contains("  second ") && Catch::Contains("not loaded") &&
+                          Catch::Contains("messages 4"));
+  CHECK_THAT(ran.err, Catch::Contains("the daemon has no model third: /model lists those"));
+  CHECK(ran.exit_status == code_row(Code::kNotFound).exit_status);
+  const ipc::Status status = daemon.status();
+  CHECK(status.counters.num_requests == 1);
+  CHECK(status.others.front().counters.num_requests == 1);
+}
+
+TEST_CASE("adapters are those of the model that is named") {
+  const Home home;
+  const DaemonProcess daemon(home, with({"--model", "demo", "--model", "second=demo"}));
+  REQUIRE(daemon.wait_for([](const ipc::Status& status) {
+    return status.others.size() == 1 && status.others.front().phase == "ready";
+  }));
+  CHECK(home.run({"adapters", "-m", "second"}).exit_status == 0);
+  const Ran ran = home.run({"adapters", "-m", "third", "--unload", "x"});
+  CHECK(ran.exit_status == code_row(Code::kNotFound).exit_status);
+  CHECK_THAT(ran.err, Catch::Contains("third"));
+}
+
 TEST_CASE("models are loaded, asked, listed and unloaded by name from the command line") {
   const Home home;
   const DaemonProcess daemon(home, with({"--model", "demo"}));

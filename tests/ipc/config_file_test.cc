@@ -1,5 +1,6 @@
 #include "ipc/config_file.h"
 
+#include <cstdlib>
 #include <fstream>
 
 #include "tests/catch.h"
@@ -38,6 +39,16 @@ TEST_CASE("settings are read as flags take them, with their lines") {
   CHECK(file.find("terminal", "raw")->values.front() == "true");
   CHECK(file.find("serve", "port") == nullptr);
   CHECK(read_config("/nonexistent/config.toml").entries.empty());
+}
+
+TEST_CASE("~ is the home, also behind a name") {
+  const std::string home = std::getenv("HOME") == nullptr ? "" : std::getenv("HOME");
+  if (home.empty()) return;
+  const ConfigFile file =
+      file_of("[daemon]\nmodel = \"~/a\"\non-demand = [\"b=~/b\", \"/c=~/c\", \"d=/~/\"]\n");
+  CHECK(file.find("daemon", "model")->values.front() == home + "/a");
+  CHECK(file.find("daemon", "on-demand")->values ==
+        std::vector<std::string>{"b=" + home + "/b", "/c=~/c", "d=/~/"});
 }
 
 TEST_CASE("what is no file of settings is refused with its line") {

@@ -1,0 +1,57 @@
+// The models of the daemon that a chat can go on with.
+#include <fmt/format.h>
+
+#include <string>
+
+#include "base/error.h"
+#include "cmd/chat.h"
+#include "cmd/model_path.h"
+#include "ipc/protocol.h"
+
+namespace tgi {
+
+void Chat::list_models() {
+  (void)session_.prepare();  // it may have been stopped since the last turn
+  const ipc::Status status = session_.client().status();
+  const std::string wanted = session_.model_name().value_or("");
+  const auto line = [&](const std::string& name, const std::string& phase, bool is_default) {
+    const bool is_used = is_default ? wanted.empty() || wanted == name : wanted == name;
+    session_.out().write(fmt::format("{} {:<32} {}{}\n", is_used ? "*" : " ", name, phase,
+                                     is_default ? ", the default" : ""));
+  };
+  if (const ipc::ModelStatus* known = status.known()) {
+    line(known->served_name.empty() ? shown_model(known->name) : known->served_name, status.phase,
+         true);
+  }
+  for (const ipc::OtherModelStatus& other : status.others) line(other.name, other.phase, false);
+}
+
+void Chat::use_model(const std::string& name) {
+  (void)session_.prepare();
+  const ipc::Status status = session_.client().status();
+  const ipc::ModelStatus* const known = status.known();
+  const bool is_default =
+      known != nullptr && (known->served_name == name || shown_model(known->name) == name);
+  if (!is_default && !ipc::has_model(status, name)) {
+    throw Error(Code::kNotFound,
+                fmt::format("the daemon has no model {}: /model lists those that it has, and "
+                            "`tgi load {} --name NAME` in another terminal puts one beside them",
+                            name, name));
+  }
+  const Session::Wanted before = session_.wanted();
+  try {
+    is_default ? session_.want({}) : session_.want_named(name);
+    const ipc::Status ready = session_.prepare();
+    if (ready.model && !ready.model->has_chat_template) {
+      throw Error(Code::kUnsupported,
+                  fmt::format("{} has no chat template, so that it can't chat", name));
+    }
+  } catch (const Error&) {
+    session_.want(before);
+    throw;
+  }
+  if (adapter_choice_) Session::say(fmt::format("(without the adapter {})", adapter_choice_->name));
+  adapter_choice_.reset();
+}
+
+}  // namespace tgi
