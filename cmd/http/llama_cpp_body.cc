@@ -258,7 +258,7 @@ std::span<const BodyField<VllmTokenizeBody>> body_fields<VllmTokenizeBody>() {
       body_field<&B::prompt>("prompt", {.description = "the text", .required = true}),
       body_field<&B::add_special_tokens>("add_special_tokens",
                                          {"what a text begins and ends with too; default true"}),
-      body_field<&B::return_token_strings>("return_token_strings", {"the text of each token too"}),
+      body_field<&B::return_token_strings>("return_token_strs", {"the text of each token too"}),
   };
   return kFields;
 }

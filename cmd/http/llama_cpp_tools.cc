@@ -34,7 +34,7 @@ OrderedJson vllm_tokens(const Scope& scope, const ipc::TokenizeResult& result, b
   return {{"count", result.tokens.size()},
           {"max_model_len", scope.options().max_total_tokens},
           {"tokens", ids_json(result.tokens)},
-          {"token_strings", std::move(strings)}};
+          {"token_strs", std::move(strings)}};
 }
 
 }  // namespace
@@ -127,8 +127,8 @@ Response vllm_tokenize(Scope& scope, const OrderedJson& json) {
   }
   OrderedJson chat = json;
   bool has_strings = false;
-  if (const auto it = chat.find("return_token_strings"); it != chat.end()) {
-    if (!it->is_null()) read_body_value(*it, "return_token_strings", has_strings);
+  if (const auto it = chat.find("return_token_strs"); it != chat.end()) {
+    if (!it->is_null()) read_body_value(*it, "return_token_strs", has_strings);
     chat.erase(it);
   }
   const ipc::TokenizeParams params = to_tokenize(read_body<ChatBody>(chat));

@@ -1,6 +1,7 @@
 // What is written from the command table: man pages, completions in the three shells, --help.
 #include <algorithm>
 #include <filesystem>
+#include <sstream>
 #include <string>
 
 #include "tests/catch.h"
@@ -166,6 +167,28 @@ TEST_CASE("bash completes commands, options and values") {
         kSource + "/completions/tgi.bash\n");
   CHECK(bash_offers("tgid --backend c", 2, "tgid") == "cpu cuda\n");
   CHECK(bash_offers("tgid --print-", 1, "tgid") == "--print-config\n");
+}
+
+TEST_CASE("flags that the pages for newcomers send them to are there") {
+  const std::string known =
+      read_file(kSource + "/completions/tgi.bash") + read_file(kSource + "/completions/tgid.bash");
+  for (const std::string page : {"vllm", "ollama", "llama_cpp"}) {
+    std::istringstream lines(read_file(kSource + "/docs/coming_from_" + page + ".md"));
+    int num_flags = 0;
+    for (std::string line; std::getline(lines, line);) {
+      const size_t second = line.find(" | ");
+      if (!line.starts_with("| ") || second == std::string::npos) continue;
+      for (size_t at = line.find("--", second); at != std::string::npos;) {
+        const size_t end = line.find_first_not_of("abcdefghijklmnopqrstuvwxyz-", at);
+        const std::string flag = line.substr(at, end - at);
+        CAPTURE(page, flag);
+        CHECK(known.find(flag) != std::string::npos);
+        ++num_flags;
+        at = line.find("--", end);
+      }
+    }
+    CHECK(num_flags > 5);
+  }
 }
 
 TEST_CASE("bash completes adapters that are installed, and folders") {

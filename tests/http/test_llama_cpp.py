@@ -206,14 +206,14 @@ def test_llama_cpp_tokenizes_and_puts_together(api):
 def test_vllm_tokenizes(api):
     ids = [t["id"] for t in api.ok("/tokenize", {"inputs": PROMPT})]
     answer = api.ok("/tokenize", {"model": "demo", "prompt": PROMPT})
-    assert answer == {"count": len(ids), "max_model_len": api.total_tokens(), "tokens": ids, "token_strings": None}
-    bare = api.ok("/tokenize", {"prompt": PROMPT, "add_special_tokens": False, "return_token_strings": True})
-    assert bare["tokens"] == ids_of(api, PROMPT) and "".join(bare["token_strings"]).strip() == PROMPT
-    chat = api.ok("/tokenize", {"model": "demo", **chat_body("hi"), "return_token_strings": True})
+    assert answer == {"count": len(ids), "max_model_len": api.total_tokens(), "tokens": ids, "token_strs": None}
+    bare = api.ok("/tokenize", {"prompt": PROMPT, "add_special_tokens": False, "return_token_strs": True})
+    assert bare["tokens"] == ids_of(api, PROMPT) and "".join(bare["token_strs"]).strip() == PROMPT
+    chat = api.ok("/tokenize", {"model": "demo", **chat_body("hi"), "return_token_strs": True})
     assert chat["tokens"] == [t["id"] for t in api.ok("/chat_tokenize", chat_body("hi"))["tokenize_response"]]
-    assert len(chat["token_strings"]) == chat["count"]
+    assert len(chat["token_strs"]) == chat["count"]
     assert api.ok("/detokenize", {"model": "demo", "tokens": ids})["prompt"]
-    for wrong in ({"prompt": 3}, {"prompt": "a", "nope": 1}, {"messages": []}, {**chat_body("a"), "return_token_strings": 3}):
+    for wrong in ({"prompt": 3}, {"prompt": "a", "nope": 1}, {"messages": []}, {**chat_body("a"), "return_token_strs": 3}):
         assert api.post("/tokenize", wrong).status_code == 422
 
 
