@@ -67,7 +67,7 @@ void settle_adapter(Preset& preset, const ResolveOptions& options) {
 void settle_drafter(Preset& preset, const ResolveOptions& options) {
   const bool is_folder = !preset.speculator.empty() && preset.speculator != kOwnLayer;
   if (is_folder) preset.speculator = resolve_model(preset.speculator, options);
-  if (!preset.draft_model.empty()) preset.draft_model = resolve_model(preset.draft_model, options);
+  if (!preset.draft_model.empty()) preset.draft_model = resolve_files(preset.draft_model, options);
   std::error_code error;
   for (const auto& [instruction, value] :
        {std::pair{"SPECULATOR", is_folder ? preset.speculator : ""},

@@ -127,7 +127,7 @@ int run_load(const LoadFlags& flags, const CommonFlags& common) {
       .offline = flags.offline, .needs_weights = !is_dummy, .cancel_fd = session.interrupt().fd()};
   for (const auto& [name, value] : flags.settings) {
     if (!ipc::find_model_setting(name)->names_model(value)) continue;
-    params.settings.set(name, resolve_model(value, resolve));
+    params.settings.set(name, resolve_files(value, resolve));
   }
   resolve.revision = flags.revision;
   const ModelPaths paths = resolve_model_or_heads(flags.model, resolve);

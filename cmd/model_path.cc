@@ -67,6 +67,10 @@ std::optional<FoundModel> find_of_others(const std::string& model) {
   return find_model_of_others(model, download::environment());
 }
 
+std::string path_of(const FoundModel& found) {
+  return found.preset.empty() ? found.path : found.preset;
+}
+
 }  // namespace
 
 std::optional<std::string> preset_of(const std::string& model) {
@@ -81,7 +85,7 @@ std::string resolve_model(const std::string& model, const ResolveOptions& option
   download::refuse_missing_gguf(model);
   const bool is_remote = download::is_remote(model);
   if (!is_remote) {
-    if (const auto found = find_of_others(model)) return found->path;
+    if (const auto found = find_of_others(model)) return path_of(*found);
     refuse_unknown_tag(model);
     const std::string path = absolute_model(model);
     const bool converts =
@@ -104,7 +108,9 @@ std::string resolve_model(const std::string& model, const ResolveOptions& option
     return found->path;
   }
   const bool is_any_revision = options.revision.empty() && options.cache_dir.empty();
-  if (const auto found = is_any_revision ? find_of_others(model) : std::nullopt) return found->path;
+  if (const auto found = is_any_revision ? find_of_others(model) : std::nullopt) {
+    return path_of(*found);
+  }
   try {
     return fetch(request, options).path;
   } catch (const Error& error) {
@@ -116,6 +122,11 @@ std::string resolve_model(const std::string& model, const ResolveOptions& option
     }
     throw Error(error.code(), message);
   }
+}
+
+std::string resolve_files(const std::string& model, const ResolveOptions& options) {
+  const std::string path = resolve_model(model, options);
+  return is_preset_path(path) ? read_preset(path).from : path;
 }
 
 // "/cache/models--ORG--NAME/snapshots/COMMIT" and "FILE.gguf" of a file in it, else two empty

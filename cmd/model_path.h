@@ -33,8 +33,11 @@ struct ResolveOptions {
 // asked. Throws what fetch_model throws.
 std::string resolve_model(const std::string& model, const ResolveOptions& options);
 
-// The same where heads that draft may stand in place of the model that they were made for
-// (base/files/speculator_folder.h), as text-generation-inference takes them.
+// The same where only a model's files are meant: those that a preset is made of.
+std::string resolve_files(const std::string& model, const ResolveOptions& options);
+
+// The same as resolve_model where heads that draft may stand in place of the model that they were
+// made for (base/files/speculator_folder.h), as text-generation-inference takes them.
 struct ModelPaths {
   std::string model;
   std::string speculator;  // the heads' folder; "": there are none

@@ -180,7 +180,7 @@ int run_quantize(const QuantizeFlags& flags, const CommonFlags& common) {
   Session session(common);
   ResolveOptions resolve{.cancel_fd = session.interrupt().fd()};
   if (flags.quiet) resolve.on_line = [](const std::string&) {};
-  ipc::QuantizeParams params{.model = resolve_model(flags.model, resolve),
+  ipc::QuantizeParams params{.model = resolve_files(flags.model, resolve),
                              .output = absolute_path(flags.output),
                              .format = flags.format,
                              .group_size = flags.group_size,

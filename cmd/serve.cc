@@ -293,7 +293,7 @@ int run_serve(const ServeFlags& flags, const CommonFlags& common) {
   for (EngineSetting& setting : options.engine) {
     const ipc::ModelSetting* const row = ipc::find_model_setting(setting.flag);
     if (row == nullptr || !row->names_model(setting.value)) continue;
-    setting.value = resolve_model(setting.value, resolve);
+    setting.value = resolve_files(setting.value, resolve);
   }
   for (ipc::NamedModel& each : options.beside) each.model = resolve_model(each.model, resolve);
   for (ipc::NamedModel& each : options.on_demand) each.model = resolve_model(each.model, resolve);

@@ -241,15 +241,25 @@ std::string json_of(const Shown& shown) {
   return out.dump(-1, ' ', false, ipc::OrderedJson::error_handler_t::replace) + "\n";
 }
 
+// What a model of another program brings; nothing where that can't be used, which the daemon tells.
+std::optional<Preset> defaults_of(const ListedModel& listed) {
+  if (listed.preset.empty()) return std::nullopt;
+  try {
+    return read_preset(listed.preset);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
 // What the daemon makes of the folder; it need not have a model loaded.
 void ask_daemon(Session& session, Shown& shown) {
   const ListedModel& listed = shown.listed;
   session.prepare({.wait_for_model = false, .accept_failed = true});
   const bool is_built_in = listed.state == ListedModel::State::kBuiltIn;
+  const std::string& path = listed.preset.empty() ? listed.model.path : listed.preset;
   try {
     const ipc::OrderedJson result = session.client().call(
-        ipc::kInspect,
-        ipc::to_json(ipc::InspectParams{is_built_in ? listed.model.name : listed.model.path}));
+        ipc::kInspect, ipc::to_json(ipc::InspectParams{is_built_in ? listed.model.name : path}));
     if (result.contains("adapter")) {
       shown.adapter = ipc::adapter_folder_from_json(result);
     } else {
@@ -288,13 +298,18 @@ int run_show(const ShowFlags& flags, const CommonFlags& common) {
     const Store store = Store::open();
     shown.listed = find_listed_model(store, flags.model);
   }
-  if (shown.listed.is_preset()) shown.preset = read_preset(shown.listed.model.path);
+  const bool is_preset = shown.listed.is_preset();
+  if (is_preset) {
+    shown.preset = read_preset(shown.listed.model.path);
+  } else {
+    shown.preset = defaults_of(shown.listed);
+  }
   if (flags.modelfile) {
     const Preset plain{.from = shown.listed.model.name, .parameters = {}};
     session.out().write(modelfile_of(shown.preset ? *shown.preset : plain));
     return 0;
   }
-  if (!shown.listed.model.path.empty() && !shown.preset)
+  if (!shown.listed.model.path.empty() && !is_preset)
     shown.files = files_of_folder(shown.listed.model.path);
   for (InstalledFile& file : shown.files) {
     for (const InstalledFile& recorded : shown.listed.model.files) {
@@ -302,8 +317,8 @@ int run_show(const ShowFlags& flags, const CommonFlags& common) {
     }
   }
   if (shown.listed.state == ListedModel::State::kMissing) {
-    shown.problem = shown.preset ? fmt::format("{} is gone", shown.preset->from)
-                                 : "its folder is gone; `tgi rm` forgets it";
+    shown.problem = is_preset ? fmt::format("{} is gone", shown.preset->from)
+                              : "its folder is gone; `tgi rm` forgets it";
   } else {
     ask_daemon(session, shown);
   }

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/files/new_file.h"
+#include "base/files/ollama_store.h"
 #include "base/files/paths.h"
 #include "base/files/regular_file.h"
 #include "base/known_names.h"
@@ -50,7 +51,7 @@ void require_place(const std::string& path,
 }  // namespace
 
 bool is_preset_path(std::string_view path) {
-  return path.ends_with(kPresetEnding);
+  return path.ends_with(kPresetEnding) || is_ollama_manifest(std::string(path));
 }
 
 std::string presets_dir() {
@@ -82,6 +83,7 @@ std::optional<std::string> find_preset(std::string_view name) {
 }
 
 std::string name_of_preset(const std::string& path) {
+  if (is_ollama_manifest(path)) return ollama_name(path);
   const fs::path file(path);
   if (!is_preset_path(path) || file.parent_path() != presets_dir()) return "";
   return file.stem().string();
@@ -102,6 +104,7 @@ std::vector<StoredPreset> list_presets() {
 }
 
 Preset read_preset(const std::string& path) {
+  if (is_ollama_manifest(path)) return read_ollama_model(path);
   const std::string text = read_regular_file(path);
   Preset out;
   try {

@@ -1,5 +1,6 @@
 // The presets that are kept on this machine: one file each, whole or not there, in a folder of the
-// user's. A preset is a model wherever the path of one is asked for: by the ending of its name.
+// user's. A preset is a model wherever the path of one is asked for: by the ending of its name. So
+// is a model of ollama, by its place (base/files/ollama_store.h).
 #pragma once
 
 #include <cstdint>
@@ -29,7 +30,7 @@ std::string preset_path(const std::string& name);
 // The path of the preset; nothing where there is none, nor can be.
 std::optional<std::string> find_preset(std::string_view name);
 
-// "mario" for its path in presets_dir(), else nothing.
+// "mario" for its path in presets_dir(), a model of ollama's name, else nothing.
 std::string name_of_preset(const std::string& path);
 
 struct StoredPreset {
@@ -42,7 +43,7 @@ std::vector<StoredPreset> list_presets();  // by name
 
 // Throws what parse_preset throws with the path before it, and kInvalidArgument when FROM,
 // ADAPTER, SPECULATOR or DRAFT is no absolute path (nor "demo"): of a file that `tgi create` has
-// not read.
+// not read. Of a model of ollama what read_ollama_model throws.
 Preset read_preset(const std::string& path);
 
 // In place of one of that name. Throws with the system's reason; nothing is left half-written.

@@ -10,6 +10,7 @@
 
 #include "base/ascii.h"
 #include "base/error.h"
+#include "base/files/ollama_store.h"
 #include "base/files/regular_file.h"
 #include "base/json.h"
 #include "cmd/download/disk.h"
@@ -67,16 +68,6 @@ std::optional<FoundModel> describe(std::string name,
 
 // ---- ollama: manifests/HOST/NAMESPACE/MODEL/TAG names the layers, blobs/sha256-HEX hold them.
 
-// "llama3.2:1b", "someone/model:tag", "hf.co/ORG/NAME:Q4_K_M". Empty: no such path.
-std::string name_of_manifest(const fs::path& below) {
-  const std::vector<std::string> parts(below.begin(), below.end());
-  if (parts.size() != 4) return "";
-  const bool is_own = parts[0] == "registry.ollama.ai" || parts[0] == "ollama.com";
-  std::string name = is_own ? "" : parts[0] + "/";
-  if (!is_own || parts[1] != "library") name += parts[1] + "/";
-  return fmt::format("{}{}:{}", name, parts[2], parts[3]);
-}
-
 // The blob with the weights. Empty: it takes more than one file to compute this model.
 std::string blob_of_manifest(const Json& manifest) {
   if (!manifest.is_object() || !manifest.contains("layers")) return "";
@@ -98,15 +89,17 @@ void find_in_ollama(const fs::path& folder, std::vector<FoundModel>& out) {
   for (const char* manifests : {"manifests", "manifests-v2", "manifest-v2"}) {
     const fs::path top = folder / manifests;
     for (const download::FileBelow& file : download::files_below(top.string(), kDepth)) {
-      const std::string name = name_of_manifest(file.name);
-      const std::string digest =
-          name.empty() ? "" : blob_of_manifest(parse_or_null(top / file.name));
+      const std::string manifest = (top / file.name).string();
+      const std::string name = ollama_name(manifest);
+      const std::string digest = name.empty() ? "" : blob_of_manifest(parse_or_null(manifest));
       if (digest.empty()) continue;
       std::string blob = digest;
       blob.replace(blob.find(':'), 1, "-");
       auto model = describe(name, "ollama", folder / "blobs" / blob);
       if (!model) model = describe(name, "ollama", folder / "blobs" / digest);  // of 2023
-      if (model) out.push_back(std::move(*model));
+      if (!model) continue;
+      if (has_ollama_defaults(manifest)) model->preset = manifest;
+      out.push_back(std::move(*model));
     }
   }
 }

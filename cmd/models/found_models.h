@@ -12,10 +12,11 @@
 namespace tgi {
 
 struct FoundModel {
-  std::string name;     // as its program writes it: "llama3.2:1b", "ORG/NAME:Q4_K_M", or the path
-  std::string program;  // "ollama", "LM Studio" or "llama.cpp"
-  std::string path;     // of the file, of its first part
-  int64_t bytes = 0;    // of all parts
+  std::string name;      // as its program writes it: "llama3.2:1b", "ORG/NAME:Q4_K_M", or the path
+  std::string program;   // "ollama", "LM Studio" or "llama.cpp"
+  std::string path;      // of the file, of its first part
+  std::string preset{};  // of the same with defaults of its own, as of ollama's; empty: it has none
+  int64_t bytes = 0;     // of all parts
   int64_t last_used_at = 0;  // as the file system tells: roughly
 };
 

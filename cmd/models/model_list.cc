@@ -132,6 +132,7 @@ ListedModel of_others(const FoundModel& found) {
   out.model.bytes = found.bytes;
   out.model.last_used_at = found.last_used_at;
   out.program = found.program;
+  out.preset = found.preset;
   return out;
 }
 

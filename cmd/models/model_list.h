@@ -24,6 +24,7 @@ struct ListedModel {
   bool is_recorded = false;             // in the store
   std::optional<HubSnapshot> snapshot;  // when it lies in a cache of the hub's layout
   std::string program{};                // "ollama" and the like, whose file it is; mostly empty
+  std::string preset{};                 // FoundModel's
 
   bool is_preset() const { return is_preset_path(model.path); }
 

@@ -173,3 +173,36 @@ def test_models_of_other_programs_are_listed_used_and_left_alone(hub, place):
     moved = place.folder / "elsewhere"
     os.rename(place.folder / ".ollama" / "models", moved)
     assert "phi:3b" not in listed(place) and "phi:3b" in listed(place, OLLAMA_MODELS=str(moved))
+
+
+def test_a_model_of_ollama_has_its_defaults(hub, place):
+    blob = ollama(place, "phi:3b", GOLDEN.read_bytes())
+    layers = []
+    for kind, text in [("model", None), ("system", "You are Mario."), ("params", '{"num_ctx": 64, "num_keep": 4}')]:
+        digest = blob.name[len("sha256-"):] if text is None else f"{len(text):064x}"
+        if text is not None:
+            (blob.parent / f"sha256-{digest}").write_text(text)
+        layers.append({"mediaType": f"application/vnd.ollama.image.{kind}", "digest": f"sha256:{digest}"})
+    manifest = place.folder / ".ollama/models/manifests/registry.ollama.ai/library/phi/3b"
+    manifest.write_text(json.dumps({"schemaVersion": 2, "layers": layers}))
+    assert listed(place)["phi:3b"]["path"] == str(blob)
+    ran = place.tgi("load", "phi:3b", env=DAEMON)
+    assert ran.status == 0 and ran.out.startswith("loaded phi:3b "), ran.err
+    assert "phi:3b" in place.tgi("ps").out
+    model = json.loads(place.tgi("ps", "--json").out)["model"]
+    assert model["name"] == str(manifest) and model["max_total_tokens"] == 64
+    shown = place.tgi("show", "phi:3b").out
+    assert "Phi3ForCausalLM" in shown and "You are Mario." in shown and "num_ctx          64" in shown, shown
+    place.tgi("stop")
+    # What is made of it has them too, and a copy of its weights is made of those.
+    (place.folder / "Modelfile").write_text("FROM phi:3b\nPARAMETER seed 3\n")
+    ran = place.tgi("create", "mario", "-f", str(place.folder / "Modelfile"))
+    assert ran.status == 0, ran.err
+    made = place.tgi("show", "--modelfile", "mario").out
+    assert made.startswith("FROM phi:3b\n") and "SYSTEM You are Mario." in made and "PARAMETER seed 3" in made
+    # What can't be honoured is said by name, and the weights alone can be loaded.
+    (blob.parent / f"sha256-{layers[2]['digest'][7:]}").write_text('{"mirostat": 2}')
+    place.tgi("load", "phi:3b", env=DAEMON).refused(3, "phi:3b of ollama: params: ", "got mirostat", str(blob))
+    assert "got mirostat" in place.tgi("show", "phi:3b").out
+    assert place.tgi("load", blob).status == 0
+    place.tgi("stop")

@@ -1,0 +1,30 @@
+// Models as ollama keeps them: manifests/HOST/NAMESPACE/MODEL/TAG is a JSON file that names the
+// layers of a model, blobs/sha256-HEX beside `manifests` holds each. One with more layers than the
+// weights is a preset (base/files/preset_files.h), which is read where it lies. Source: ollama's
+// server/layer.go, server/images.go and types/model/name.go.
+#pragma once
+
+#include <string>
+
+#include "base/files/preset.h"
+
+namespace tgi {
+
+// A regular file in that place below a folder of manifests.
+bool is_ollama_manifest(const std::string& path);
+
+// As ollama writes it: "llama3.2:1b", "someone/model:tag", "hf.co/ORG/NAME:Q4_K_M". Empty: no such
+// path.
+std::string ollama_name(const std::string& manifest_path);
+
+// The model's one file of weights, its system prompt, parameters, messages and licences. Its
+// template is in Go's notation: not read, that of the weights' own file holds. Throws kNotFound for
+// a layer whose file is not there; kInvalidArgument for what is no manifest, and for parameters
+// that set_parameter refuses, with the file of the weights, which can be loaded without them;
+// kUnsupported for an adapter and several files of weights.
+Preset read_ollama_model(const std::string& manifest_path);
+
+// Whether that says anything but the weights. False for what can't be read.
+bool has_ollama_defaults(const std::string& manifest_path);
+
+}  // namespace tgi
