@@ -132,8 +132,30 @@ class GrammarCompiler {
       default:
         break;
     }
+    if (node.is_side_by_side) return side_by_side(node);
     if (plain != kNotRegular && is_one_piece(node)) return terminal(plain);
     return combine(node, of_parts(node, converted_));
+  }
+
+  // Without calls where the alternatives begin: one state stands in all of them, and one walk over
+  // the vocabulary finds what they allow together.
+  int32_t side_by_side(const Grammar::Node& node) {
+    std::vector<int32_t> alternatives;
+    for (int32_t i = 0; i < node.num_parts; ++i) {
+      const int32_t id = grammar_.parts()[static_cast<size_t>(node.first_part + i)];
+      const Grammar::Node& part = node_at(id);
+      int32_t head = id;
+      int32_t tail = ExprPool::kEmpty;
+      if (part.kind == Kind::kSequence) {
+        const std::vector<int32_t> rest = of_parts(part, converted_);
+        for (size_t k = rest.size() - 1; k > 0; --k) tail = program_.pool.concat(rest[k], tail);
+        head = grammar_.parts()[static_cast<size_t>(part.first_part)];
+      }
+      const int32_t plain = plain_[static_cast<size_t>(head)];
+      alternatives.push_back(program_.pool.concat(
+          plain != kNotRegular ? plain : converted_[static_cast<size_t>(head)], tail));
+    }
+    return terminal(program_.pool.either(alternatives));
   }
 
   // Whether an expression without calls is better not divided: around one loop at most there is

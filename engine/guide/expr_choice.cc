@@ -89,6 +89,9 @@ int32_t ExprPool::either(std::span<const int32_t> parts) {
   std::vector<int32_t> flat;
   flatten(ExprKind::kEither, parts, flat);
   std::erase(flat, kNothing);
+  // A pattern that was found goes on with any text, and with itself once more.
+  if (std::ranges::binary_search(flat, any_text_))
+    std::erase_if(flat, [&](int32_t id) { return id != any_text_ && node(id).is_text; });
   if (flat.size() > 1) {
     merge_sets(flat, true);
     merge_repetitions(flat);

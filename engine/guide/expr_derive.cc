@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/utf8.h"
 #include "engine/guide/expr_pool.h"
 
 namespace tgi::guide {
@@ -23,10 +22,7 @@ namespace {
 enum Phase : int32_t {
   kPlain = 0,
   kAfterBackslash = 1,
-  kHexDigits = 2,     // 2 to 5: so many plus two digits of \uXXXX were seen
-  kLowBackslash = 6,  // after a high surrogate, which is `max`: \ must follow
-  kLowU = 7,          // ... then u
-  kLowHexDigits = 8,  // 8 to 11: ... then four digits
+  kHexDigits = 2,  // 2 to 5: so many plus two digits of \uXXXX were seen
 };
 
 int32_t hex_digit(uint8_t byte) {
@@ -38,13 +34,25 @@ int32_t hex_digit(uint8_t byte) {
 
 // The bytes that are still to come in this spelling, at least.
 int32_t rest_of_escape(int32_t phase) {
-  constexpr int32_t kRest[] = {0, 1, 4, 3, 2, 1, 6, 5, 4, 3, 2, 1};
+  constexpr int32_t kRest[] = {0, 1, 4, 3, 2, 1};
   return kRest[phase & 0xFF];
 }
 
+bool has_to_be_escaped(int32_t character) {
+  return character < 0x20 || character == '"' || character == '\\';
+}
+
+// Whether \u00XX may go on with `value`, which so many of its digits come to.
+bool may_be_escaped(int32_t value, int32_t num_digits) {
+  if (num_digits < 3) return value == 0;
+  if (num_digits == 3) return value < 2 || value == '"' >> 4 || value == '\\' >> 4;
+  return has_to_be_escaped(value);
+}
+
+// What an escape of one letter stands for; only of characters that have to be escaped.
 int32_t simple_escape(uint8_t byte) {
-  constexpr std::string_view kFrom = "\"\\/bfnrt";
-  constexpr std::string_view kTo = "\"\\/\b\f\n\r\t";
+  constexpr std::string_view kFrom = "\"\\bfnrt";
+  constexpr std::string_view kTo = "\"\\\b\f\n\r\t";
   const size_t at = kFrom.find(static_cast<char>(byte));
   return at == std::string_view::npos ? -1 : static_cast<uint8_t>(kTo[at]);
 }
@@ -58,22 +66,21 @@ void ExprPool::know_escapes() {
   ByteSet control;
   for (size_t byte = 0; byte < 0x20; ++byte) control.set(byte);
   intern_set(control);
-  for (const char c : std::string_view("\"\\/bfnrtu0123456789abcdefABCDEF"))
+  for (const char c : std::string_view("\"\\bfnrtu0123456789abcdefABCDEF"))
     intern_set(ByteSet{}.set(static_cast<uint8_t>(c)));
-  // ... and so is every byte that is written as one: those of "/" and the like are above.
+  // ... and so is every byte that is written as one.
   for (const char c : std::string_view("\b\f\n\r\t"))
     intern_set(ByteSet{}.set(static_cast<uint8_t>(c)));
 }
 
-int32_t ExprPool::escaped(int32_t a, int32_t phase, int32_t high) {
+int32_t ExprPool::escaped(int32_t a, int32_t phase) {
   if (a == kNothing) return kNothing;
   if (phase == kPlain && a == kEmpty) return kEmpty;
   know_escapes();
   const ExprNode& inner = node(a);
-  // One byte of UTF-8 takes one byte at least; of what an escape stands for, four bytes at most
-  // are in the spelling already.
+  // One byte of UTF-8 takes one byte at least, and an escape sequence stands for one.
   const int32_t rest = phase == kPlain ? inner.min_length
-                                       : rest_of_escape(phase) + std::max(0, inner.min_length - 4);
+                                       : rest_of_escape(phase) + std::max(0, inner.min_length - 1);
   return intern({.kind = ExprKind::kEscaped,
                  .nullable = phase == kPlain && inner.nullable,
                  .may_be_dead = phase != kPlain || inner.may_be_dead,
@@ -81,47 +88,32 @@ int32_t ExprPool::escaped(int32_t a, int32_t phase, int32_t high) {
                  .is_text = phase == kPlain && inner.is_text,
                  .a = a,
                  .min = phase,
-                 .max = high,
                  .min_length = rest,
                  .depth = inner.depth + 1},
                 {});
 }
 
-// A whole \uXXXX was read. REQUIRES: high is 0 or a high surrogate before it.
-int32_t ExprPool::after_code_unit(int32_t a, int32_t unit, int32_t high) {
-  const bool is_high = unit >= 0xD800 && unit < 0xDC00;
-  const bool is_low = unit >= 0xDC00 && unit < 0xE000;
-  if (high != 0 ? !is_low : is_low) return kNothing;
-  if (is_high) return escaped(a, kLowBackslash, unit);
-  const int32_t character = high != 0 ? 0x10000 + ((high - 0xD800) << 10) + (unit - 0xDC00) : unit;
-  std::string bytes;
-  append_utf8(static_cast<char32_t>(character), bytes);
-  for (const char byte : bytes) a = derive(a, static_cast<uint8_t>(byte));
-  return escaped(a, kPlain, 0);
-}
-
 int32_t ExprPool::derive_escaped(const ExprNode& of, uint8_t byte) {
   const ExprNode node = of;  // the pool grows
   const int32_t phase = node.min & 0xFF;
-  const int32_t value = node.min >> 8;
   if (phase == kPlain) {
-    if (byte == '\\') return escaped(node.a, kAfterBackslash, 0);
-    if (byte == '"' || byte < 0x20) return kNothing;
-    return escaped(derive(node.a, byte), kPlain, 0);
+    if (byte == '\\') return escaped(node.a, kAfterBackslash);
+    if (has_to_be_escaped(byte)) return kNothing;
+    return escaped(derive(node.a, byte), kPlain);
   }
   if (phase == kAfterBackslash) {
-    if (byte == 'u') return escaped(node.a, kHexDigits, 0);
+    if (byte == 'u') return escaped(node.a, kHexDigits);
     const int32_t meant = simple_escape(byte);
     if (meant < 0) return kNothing;
-    return escaped(derive(node.a, static_cast<uint8_t>(meant)), kPlain, 0);
+    return escaped(derive(node.a, static_cast<uint8_t>(meant)), kPlain);
   }
-  if (phase == kLowBackslash) return byte == '\\' ? escaped(node.a, kLowU, node.max) : kNothing;
-  if (phase == kLowU) return byte == 'u' ? escaped(node.a, kLowHexDigits, node.max) : kNothing;
   const int32_t digit = hex_digit(byte);
   if (digit < 0) return kNothing;
-  const int32_t unit = value << 4 | digit;
-  if (rest_of_escape(phase) > 1) return escaped(node.a, (phase + 1) | unit << 8, node.max);
-  return after_code_unit(node.a, unit, node.max);
+  const int32_t value = (node.min >> 8) << 4 | digit;
+  const int32_t num_left = rest_of_escape(phase) - 1;
+  if (!may_be_escaped(value, 4 - num_left)) return kNothing;
+  if (num_left > 0) return escaped(node.a, (phase + 1) | value << 8);
+  return escaped(derive(node.a, static_cast<uint8_t>(value)), kPlain);
 }
 
 int32_t ExprPool::derive_concat(int32_t id, uint8_t byte) {
@@ -329,6 +321,8 @@ ExprPool::Alive ExprPool::alive(int32_t id) {
   const ExprNode& of = node(id);
   if (!of.may_be_dead || of.nullable) return Alive::kYes;
   if (of.kind == ExprKind::kRepeat) return alive(of.a);
+  // Every text has a spelling.
+  if (of.kind == ExprKind::kEscaped && of.min == kPlain) return alive(of.a);
   if (of.kind == ExprKind::kEither || of.kind == ExprKind::kSwitch) {
     const std::vector<int32_t> all(parts(of).begin(), parts(of).end());
     const size_t step = of.kind == ExprKind::kSwitch ? 2 : 1;
@@ -346,6 +340,14 @@ ExprPool::Alive ExprPool::alive(int32_t id) {
   for (const int32_t expr : found.exhausted) alive_[static_cast<size_t>(expr)] = Alive::kNo;
   if (found.too_hard) alive_[at] = Alive::kTooHard;
   return alive_[at];
+}
+
+int32_t ExprPool::live_part(int32_t id) {
+  if (node(id).kind != ExprKind::kEither) return id;
+  const std::vector<int32_t> all(parts(node(id)).begin(), parts(node(id)).end());
+  std::vector<int32_t> live = all;
+  std::erase_if(live, [&](int32_t part) { return alive(part) != Alive::kYes; });
+  return live.size() == all.size() ? id : either(live);
 }
 
 int32_t ExprPool::shortest(int32_t id) {
@@ -418,7 +420,7 @@ int32_t ExprPool::import(const ExprPool& other,
       result = both(parts);
       break;
     case ExprKind::kEscaped:
-      result = escaped(import(other, node.a, known), node.min, node.max);
+      result = escaped(import(other, node.a, known), node.min);
       break;
     case ExprKind::kComplement:
     case ExprKind::kRepeat:

@@ -29,7 +29,7 @@ enum class ExprKind : uint8_t {
   kBoth,        // parts, sorted
   kComplement,  // a
   kRepeat,      // a, min, max
-  kEscaped,     // a: texts; min, max: where in an escape sequence the JSON spelling is
+  kEscaped,     // a: texts; min: where in an escape sequence the JSON spelling is
   kCall,        // a: a rule
   kToken,       // a: a special token
 };
@@ -87,7 +87,7 @@ class ExprPool {
   int32_t both(std::span<const int32_t> parts);
   int32_t complement(int32_t a);
   int32_t repeat(int32_t a, int32_t min, int32_t max);
-  int32_t escaped(int32_t a, int32_t phase, int32_t high);
+  int32_t escaped(int32_t a, int32_t phase);
   int32_t call(int32_t rule, bool nullable, int32_t min_length);
   int32_t special_token(int32_t token);
   int32_t mark_text(int32_t a);  // the caller knows that it is
@@ -127,6 +127,8 @@ class ExprPool {
   enum class Alive : uint8_t { kUnknown, kYes, kNo, kTooHard };
   // Whether the language has a text. kTooHard after max_dfa_states derivatives without an answer.
   Alive alive(int32_t id);
+  // The same without alternatives that are not known to have a text.
+  int32_t live_part(int32_t id);
 
   // The length of the shortest text; kMaxLength when there is none or it is too hard.
   int32_t shortest(int32_t id);
@@ -165,7 +167,6 @@ class ExprPool {
   void add_leads(int32_t id, std::vector<Lead>& out);
   int32_t derive_concat(int32_t id, uint8_t byte);
   int32_t derive_escaped(const ExprNode& node, uint8_t byte);
-  int32_t after_code_unit(int32_t a, int32_t unit, int32_t high);
   void know_escapes();
   void refine_classes(const ByteSet& set);
   [[noreturn]] void refuse_more_steps() const;

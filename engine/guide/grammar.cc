@@ -72,6 +72,12 @@ Expr Grammar::either(std::initializer_list<Expr> parts) {
   return either(std::span(parts.begin(), parts.size()));
 }
 
+Expr Grammar::either_side_by_side(std::span<const Expr> parts) {
+  const Expr choice = either(parts);
+  if (parts.size() > 1) nodes_[static_cast<size_t>(choice.id)].is_side_by_side = true;
+  return choice;
+}
+
 Expr Grammar::repeat(Expr part, int32_t min, int32_t max) {
   TGI_CHECK(min >= 0 && (max == kUnbounded || max >= min));
   Node node{.kind = Kind::kRepeat, .min = min, .max = max};

@@ -48,6 +48,9 @@ class Grammar {
   Expr sequence(std::initializer_list<Expr> parts);
   Expr either(std::span<const Expr> parts);
   Expr either(std::initializer_list<Expr> parts);
+  // The same for alternatives that only the ends of their first terminals tell apart, as the names
+  // of members of several kinds: these are read side by side and not one after the other.
+  Expr either_side_by_side(std::span<const Expr> parts);
   Expr optional(Expr part) { return repeat(part, 0, 1); }
   Expr repeat(Expr part, int32_t min, int32_t max);  // max: kUnbounded, or >= min
 
@@ -68,6 +71,7 @@ class Grammar {
     int32_t first_part = 0;  // in parts()
     int32_t num_parts = 0;
     int32_t token_name = -1;  // in token_names()
+    bool is_side_by_side = false;
   };
   struct RuleEntry {
     std::string name;

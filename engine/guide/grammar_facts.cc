@@ -132,6 +132,8 @@ class FactFinder {
       }
       facts_.terminals[id] = pool.alive(expr) == ExprPool::Alive::kYes ? expr : ExprPool::kNothing;
     }
+    const auto any_text = known.find(grammar_.regex().any_text().id);
+    if (any_text != known.end()) program_.pool.set_any_text(any_text->second);
   }
 
   // Nodes that rules share belong to the first of them, so that what changes there counts too.

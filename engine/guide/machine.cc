@@ -116,7 +116,7 @@ int32_t Machine::next_state(int32_t state, int32_t byte_class) {
                     static_cast<size_t>(byte_class);
   if (state_rows_[at] != kUnknown) return state_rows_[at];
   const int32_t expr = states_[static_cast<size_t>(state)].expr;
-  const int32_t next = pool_.derive(expr, pool_.representative(byte_class));
+  const int32_t next = pool_.live_part(pool_.derive(expr, pool_.representative(byte_class)));
   // What is too hard to decide counts as dead: from what is known to be alive, a way to the end is
   // known too.
   const bool alive = pool_.alive(next) == ExprPool::Alive::kYes;

@@ -44,22 +44,32 @@ class LoopFinder {
       if (step_(home, static_cast<uint8_t>(byte)) == home)
         loops.ascii[byte / 64] |= uint64_t{1} << (byte % 64);
     }
+    const auto is_home = [&](int32_t place) { return place == home; };
     for (const LongCharacters& range : kLongCharacters) {
       for (int byte = range.first_lead; byte <= range.last_lead; ++byte) {
         const auto lead = static_cast<uint8_t>(byte);
-        inside_.clear();
-        const bool is_home =
-            passes(step_(home, lead)) && leads_home(inside_.back(), range.first_second,
-                                                    range.last_second, range.num_more - 1, home);
-        if (!is_home) continue;
-        loops.leads |= lead_bit(lead);
-        for (const int32_t inside : inside_) {
-          if (std::ranges::find(loops.inside, inside) == loops.inside.end())
-            loops.inside.push_back(inside);
-        }
+        if (leads_to(home, lead, range, is_home, loops.inside)) loops.leads |= lead_bit(lead);
       }
     }
     return loops;
+  }
+
+  // Whether all characters that begin with `lead` lead from there to places of one kind. Those on
+  // the way are added to `inside`.
+  template <typename IsMeant>
+  bool leads_to(int32_t from,
+                uint8_t lead,
+                const LongCharacters& range,
+                const IsMeant& is_meant,
+                std::vector<int32_t>& inside) {
+    inside_.clear();
+    const bool is_so =
+        passes(step_(from, lead)) && leads_on(inside_.back(), range.first_second, range.last_second,
+                                              range.num_more - 1, is_meant);
+    for (const int32_t place : inside_) {
+      if (is_so && std::ranges::find(inside, place) == inside.end()) inside.push_back(place);
+    }
+    return is_so;
   }
 
  private:
@@ -69,8 +79,9 @@ class LoopFinder {
     return true;
   }
 
-  // Whether all of the bytes, and `num_more` others after each, lead to `home` and nowhere else.
-  bool leads_home(int32_t from, uint8_t first, uint8_t last, int num_more, int32_t home) {
+  // Whether all of the bytes, and `num_more` others after each, lead to places that are meant.
+  template <typename IsMeant>
+  bool leads_on(int32_t from, uint8_t first, uint8_t last, int num_more, const IsMeant& is_meant) {
     int32_t before = Machine::kDead;
     for (int byte = first; byte <= last; ++byte) {
       const int32_t next = step_(from, static_cast<uint8_t>(byte));
@@ -78,8 +89,8 @@ class LoopFinder {
       if (next == before) continue;
       before = next;
       if (num_more == 0) {
-        if (next != home) return false;
-      } else if (!passes(next) || !leads_home(next, 0x80, 0xBF, num_more - 1, home)) {
+        if (!is_meant(next)) return false;
+      } else if (!passes(next) || !leads_on(next, 0x80, 0xBF, num_more - 1, is_meant)) {
         return false;
       }
     }
@@ -110,11 +121,25 @@ Machine::Loops Machine::loops_of_config(int32_t config) {
 }
 
 // Characters that lead to some few other places, from which all of them, these too, lead to one of
-// those or home: in (?s:.)*END that is E.
+// those or home: in (?s:.)*END that is E, in .*f.*o.* f, behind which an o leads to a third place.
 void Machine::add_detours(int32_t config, Loops& loops) {
   constexpr size_t kMaxPlaces = 8;
   int32_t num_steps_left = 8192;
   std::vector<int32_t> places{config};
+  std::vector<int32_t> inside;  // of longer characters
+  LoopFinder finder([&](int32_t from, uint8_t byte) { return step(from, byte); },
+                    [&](int32_t within) { return !accepts(within); });
+  // Longer characters have to lead where they lead from home, or to another of the places.
+  const auto long_ones_lead_on = [&](int32_t from, const auto& is_known) {
+    for (const LongCharacters& range : kLongCharacters) {
+      for (int byte = range.first_lead; byte <= range.last_lead; ++byte) {
+        const auto lead = static_cast<uint8_t>(byte);
+        if ((loops.leads & lead_bit(lead)) == 0 || step(from, lead) == step(config, lead)) continue;
+        if (!finder.leads_to(from, lead, range, is_known, inside)) return false;
+      }
+    }
+    return true;
+  };
   for (size_t byte = 0; byte < 128; ++byte) {
     if (has_bit(loops.ascii, byte)) continue;
     const int32_t first = step(config, static_cast<uint8_t>(byte));
@@ -123,17 +148,12 @@ void Machine::add_detours(int32_t config, Loops& loops) {
     ascii[byte / 64] |= uint64_t{1} << (byte % 64);
     std::vector<int32_t> all = places;
     const auto is_known = [&](int32_t place) { return std::ranges::find(all, place) != all.end(); };
-    // Longer characters have to lead where they lead from home.
     const auto leads_on = [&](int32_t from) {
-      for (size_t next = 0; next < 256; ++next) {
-        const auto of = static_cast<uint8_t>(next);
-        const bool is_meant =
-            next < 128 ? has_bit(ascii, next) : next >= 0xC2 && (loops.leads & lead_bit(of)) != 0;
-        if (!is_meant) continue;
-        const int32_t to = step(from, of);
-        if (--num_steps_left < 0) return false;
-        if (to == kDead || (next >= 128 && to != step(config, of))) return false;
-        if (next >= 128 || is_known(to)) continue;
+      for (size_t next = 0; next < 128; ++next) {
+        if (!has_bit(ascii, next)) continue;
+        const int32_t to = step(from, static_cast<uint8_t>(next));
+        if (--num_steps_left < 0 || to == kDead) return false;
+        if (is_known(to)) continue;
         if (all.size() == kMaxPlaces) return false;
         all.push_back(to);
       }
@@ -142,6 +162,8 @@ void Machine::add_detours(int32_t config, Loops& loops) {
     if (!is_known(first)) all.push_back(first);
     bool are_places = all.size() <= kMaxPlaces;
     for (size_t i = 0; are_places && i < all.size(); ++i) are_places = leads_on(all[i]);
+    for (size_t i = places.size(); are_places && i < all.size(); ++i)
+      are_places = long_ones_lead_on(all[i], is_known);
     if (!are_places) continue;
     loops.ascii = ascii;
     places = std::move(all);
@@ -152,6 +174,7 @@ void Machine::add_detours(int32_t config, Loops& loops) {
     loops.leads_home = false;
     loops.accepts_alike &= accepts(place) == accepts(config);
   }
+  loops.inside.insert(loops.inside.end(), inside.begin(), inside.end());
 }
 
 // Characters that all lead to one place, and on from there for a while: [a-z]{1,20}.

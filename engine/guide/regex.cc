@@ -107,7 +107,7 @@ Regex RegexPool::repeat(Regex a, int32_t min, int32_t max) {
 }
 
 Regex RegexPool::json_escaped(Regex a) {
-  return {impl_->pool.escaped(a.id, 0, 0)};
+  return {impl_->pool.escaped(a.id, 0)};
 }
 
 bool RegexPool::accepts_empty_text(Regex a) const {

@@ -82,7 +82,7 @@ class RegexPool {
   Regex repeat(Regex a, int32_t min, int32_t max);  // max: kUnbounded, or >= min
 
   // The inside of JSON strings (RFC 8259, without the quotes) whose value is a text of `a`: every
-  // character as it is, if JSON allows that, or as any of its escape sequences.
+  // character as it is, if JSON allows that, else as any of its escape sequences.
   Regex json_escaped(Regex a);
 
   bool accepts_empty_text(Regex a) const;

@@ -1,12 +1,14 @@
 // Masks of wide loops, counted and not, against the definition, over vocabularies of random tokens;
 // going back against starting again; limits on tokens against walking to the end.
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "engine/guide/common_masks.h"
+#include "engine/guide/json_schema.h"
 #include "tests/catch.h"
 #include "tests/guide/vocabularies.h"
 
@@ -125,7 +127,8 @@ TEST_CASE("masks_of_large_vocabularies_are_those_of_the_definition") {
     const auto vocabulary = vocabulary_of(random_tokens(seed, 6000));
     for (const char* pattern :
          {"(?s:.)*", "[^\\n]{0,9}!?", "(?s:.){0,30}", "[a-zQ]+( [a-z]+){1,4}", "[a-z0-9Q]{1,9}",
-          "\"([^\"\\\\\\x00-\\x1f]|\\\\[nrt\"])*\"", "[^a]*END", "(ü|[a-z]|日){2,}"}) {
+          "\"([^\"\\\\\\x00-\\x1f]|\\\\[nrt\"])*\"", "[^a]*END", "(ü|[a-z]|日){2,}",
+          "(?s:.)*a.*b(?s:.)*", "(?=(?s:.)*zz)(?!(?s:.)*QQ)[^,\\]]*"}) {
       const auto grammar = list_of(pattern);
       std::mt19937 random(seed);
       Matcher matcher(grammar, vocabulary);
@@ -136,6 +139,37 @@ TEST_CASE("masks_of_large_vocabularies_are_those_of_the_definition") {
           if (matcher.allows(id)) expected.push_back(id);
         }
         INFO(pattern << ", seed " << seed << ", token " << length);
+        REQUIRE(ids == expected);
+        if (ids.empty() || !matcher.accept(ids[random() % ids.size()])) break;
+      }
+    }
+  }
+}
+
+TEST_CASE("masks_of_names_that_patterns_tell_apart_are_those_of_the_definition") {
+  const auto vocabulary = vocabulary_of(random_tokens(13, 6000));
+  for (
+      const char* schema :
+      {R"({"type": "object", "patternProperties": {"a.*b": {"const": 1}, "Q{2,}": {"const": "z"}}})",
+       R"({"type": "object", "patternProperties": {"z*": {"type": "integer"}, "zzz*": {"maximum": 7}}})",
+       R"({"type": "object", "patternProperties": {"b.*": true, "the": false}})",
+       R"({"type": "object", "properties": {"ab": {"type": "null"}, "the": {"type": "array"}},
+            "patternProperties": {"a.b": {"minItems": 2}},
+            "additionalProperties": {"type": "integer"}})",
+       R"({"type": "object", "patternProperties": {"^\\p{L}+$": {"const": 7}}, "propertyNames": {"maxLength": 5}})"}) {
+    Grammar made;
+    made.set_start(add_json_schema(made, nlohmann::ordered_json::parse(schema)));
+    const auto grammar = compile_grammar(made);
+    std::mt19937 random(13);
+    for (int walk = 0; walk < 3; ++walk) {
+      Matcher matcher(grammar, vocabulary);
+      for (int length = 0; length < 8; ++length) {
+        const std::vector<int32_t> ids = allowed_tokens(matcher, vocabulary->size());
+        std::vector<int32_t> expected;
+        for (int32_t id = 0; id < vocabulary->size(); ++id) {
+          if (matcher.allows(id)) expected.push_back(id);
+        }
+        INFO(schema << ", walk " << walk << ", token " << length);
         REQUIRE(ids == expected);
         if (ids.empty() || !matcher.accept(ids[random() % ids.size()])) break;
       }

@@ -59,13 +59,18 @@ TEST_CASE("spellings_of_json_strings_stand_for_their_texts") {
   CHECK(pool.matches(body, "ab"));
   CHECK(pool.matches(body, "a\\\""));
   CHECK(pool.matches(body, "\\n\\u000A"));
-  CHECK(pool.matches(body, "\\u0061\\uD83d\\uDE00"));
+  CHECK(pool.matches(body, "\\u000a\\u0022"));
+  CHECK(pool.matches(body, "a\U0001F600"));
   CHECK_FALSE(pool.matches(body, "a\""));
   CHECK_FALSE(pool.matches(body, "a\n"));
-  CHECK_FALSE(pool.matches(body, "a\\u0064"));
+  CHECK_FALSE(pool.matches(body, "a\\t"));      // not a text of it
+  CHECK_FALSE(pool.matches(body, "a\\u0061"));  // needless
+  CHECK_FALSE(pool.matches(body, "a\\/"));
   CHECK_FALSE(pool.matches(body, "a\\uD83D"));
-  const Regex no_digits = pool.json_escaped(parse_regex(pool, "[a-z]", RegexUse::kWhole));
-  CHECK(pool.is_empty(pool.both(no_digits, pool.literal("\\u0031"))));
+  const Regex letters = pool.json_escaped(parse_regex(pool, "[a-z]", RegexUse::kWhole));
+  CHECK(pool.is_empty(pool.both(letters, parse_regex(pool, "\\\\.*", RegexUse::kWhole))));
+  const Regex never = pool.both(letters, parse_regex(pool, "[0-9]*", RegexUse::kWhole));
+  CHECK(pool.is_empty(pool.json_escaped(never)));
 }
 
 TEST_CASE("emptiness_is_found") {

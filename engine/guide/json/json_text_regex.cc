@@ -58,14 +58,6 @@ JsonTextRegex::JsonTextRegex(RegexPool& pool) : pool_(pool) {
   needs_escape_ =
       pool_.concat({pool_.any_text(), pool_.code_points(special_ranges), pool_.any_text()});
 
-  std::vector<Regex> canonical = {plain};
-  for (unsigned byte = 0; byte < 0x80; ++byte) {
-    if (is_escaped(static_cast<unsigned char>(byte))) {
-      canonical.push_back(escapes_of(static_cast<unsigned char>(byte)));
-    }
-  }
-  canonical_text_ = pool_.repeat(pool_.either(canonical), 0, kUnbounded);
-
   ByteSet letters;
   for (const char c : std::string_view("\"\\/bfnrt")) letters.set(static_cast<unsigned char>(c));
   const ByteSet digits = byte_range('0', '9');
@@ -87,23 +79,9 @@ JsonTextRegex::JsonTextRegex(RegexPool& pool) : pool_(pool) {
   any_character_ = pool_.either({plain, escape});
 }
 
-Regex JsonTextRegex::escapes_of(unsigned char byte) {
-  constexpr std::string_view kLower = "0123456789abcdef";
-  constexpr std::string_view kUpper = "0123456789ABCDEF";
-  std::vector<Regex> forms;
-  if (const char letter = short_escape(byte); letter != 0) {
-    forms.push_back(pool_.literal(std::string("\\") + letter));
-  }
-  for (const std::string_view hex : {kLower, kUpper}) {
-    forms.push_back(pool_.literal(std::string("\\u00") + hex[byte >> 4] + hex[byte & 15]));
-  }
-  return pool_.either(forms);
-}
-
 Regex JsonTextRegex::canonical(Regex language) {
-  if (language == pool_.any_text()) return canonical_text_;
   if (pool_.is_empty(pool_.both(language, needs_escape_))) return language;
-  return pool_.both(pool_.json_escaped(language), canonical_text_);
+  return pool_.json_escaped(language);
 }
 
 }  // namespace tgi::guide

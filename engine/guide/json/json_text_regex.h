@@ -28,11 +28,8 @@ class JsonTextRegex {
   Regex canonical(Regex language);
 
  private:
-  Regex escapes_of(unsigned char byte);  // nothing for a byte that needs none
-
   RegexPool& pool_;
   Regex any_character_;
-  Regex canonical_text_;
   Regex needs_escape_;  // texts with a character that does
 };
 

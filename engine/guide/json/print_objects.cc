@@ -113,7 +113,7 @@ std::optional<Expr> SchemaPrinter::others(const ObjectSet& set) {
   }
   if (kinds.empty()) return std::nullopt;
   const Rule rule = grammar_.declare("member");
-  grammar_.define(rule, grammar_.either(kinds));
+  grammar_.define(rule, grammar_.either_side_by_side(kinds));
   return grammar_.call(rule);
 }
 
@@ -282,7 +282,7 @@ Expr SchemaPrinter::witnesses(const ObjectSet& set, bool is_first) {
       kinds.push_back(grammar_.sequence({algebra.strings.print_name(grammar_, kind.names, names),
                                          json_.colon(), value(kind.value)}));
     }
-    return grammar_.either(kinds);
+    return grammar_.either_side_by_side(kinds);
   };
   std::vector<Rule> rules;
   for (size_t seen = 0; seen <= all; ++seen) rules.push_back(grammar_.declare("members"));
