@@ -260,13 +260,28 @@ ExprPool::Search ExprPool::search(int32_t id, bool exact) {
     bool done = false;
   };
   std::unordered_map<int32_t, Seen> seen{{id, {}}};
-  // (bound, order of arrival, expression): the order makes the search the same every time.
+  // (bound, order, expression): the order makes the search the same every time. Where bounds are
+  // equal, what came last is the nearest to the end.
   using Entry = std::tuple<int64_t, int64_t, int32_t>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
   int64_t arrivals = 0;
+  const auto known_length = [&](int32_t expr) {
+    if (node(expr).exact_length) return node(expr).min_length;
+    const auto known = shortest_.find(expr);
+    return known != shortest_.end() ? known->second : -1;
+  };
+  const auto is_known_alive = [&](int32_t expr) {
+    const auto at = static_cast<size_t>(expr);
+    return !node(expr).may_be_dead || (at < alive_.size() && alive_[at] == Alive::kYes);
+  };
   const auto push = [&](int32_t expr, int32_t depth) {
-    queue.emplace((exact ? depth : 0) + static_cast<int64_t>(node(expr).min_length), arrivals++,
-                  expr);
+    ++arrivals;
+    if (exact) {
+      const int64_t rest = std::max(node(expr).min_length, known_length(expr));
+      queue.emplace(depth + rest, -arrivals, expr);
+    } else {
+      queue.emplace(node(expr).min_length, arrivals, expr);
+    }
   };
   push(id, 0);
   Search result;
@@ -279,10 +294,11 @@ ExprPool::Search ExprPool::search(int32_t id, bool exact) {
     const int32_t depth = entry.depth;
     // What may not be dead has a text, and the search goes straight to it; only the exact length
     // needs the whole way.
-    const bool found =
-        nullable(expr) || (!exact && !node(expr).may_be_dead) || (exact && node(expr).exact_length);
+    const int32_t rest = known_length(expr);
+    const bool found = nullable(expr) || (exact ? rest >= 0 : is_known_alive(expr));
     if (found) {
-      result.length = std::min(depth + node(expr).min_length, kMaxLength);
+      const int64_t length = int64_t{depth} + std::max(node(expr).min_length, rest);
+      result.length = static_cast<int32_t>(std::min<int64_t>(length, kMaxLength));
       for (int32_t at = expr; at >= 0; at = seen[at].from) result.path.push_back(at);
       std::ranges::reverse(result.path);
       return result;

@@ -130,7 +130,14 @@ class FactFinder {
                         std::to_string(pool.max_dfa_states()) +
                         " states to find out; make repetitions and intersections smaller");
       }
-      facts_.terminals[id] = pool.alive(expr) == ExprPool::Alive::kYes ? expr : ExprPool::kNothing;
+      const bool is_alive = pool.alive(expr) == ExprPool::Alive::kYes;
+      if (is_alive && pool.shortest(expr) >= ExprPool::kMaxLength) {
+        throw Error(Code::kInvalidArgument,
+                    "the shortest text of a part of the grammar takes more than " +
+                        std::to_string(pool.max_dfa_states()) +
+                        " states to find; make repetitions and intersections smaller");
+      }
+      facts_.terminals[id] = is_alive ? expr : ExprPool::kNothing;
     }
     const auto any_text = known.find(grammar_.regex().any_text().id);
     if (any_text != known.end()) program_.pool.set_any_text(any_text->second);

@@ -161,9 +161,11 @@ std::shared_ptr<const StateMask> Machine::state_mask(int32_t state, bool with_le
   std::shared_ptr<const StateMask> mask;
   if (!node.has_leaves) mask = vocabulary_.find_mask(node.digest);
   if (!suits(mask)) {
+    // Of a counted loop only what its masks are made from is kept: there is one for each count.
     mask = node.has_leaves ? nullptr : loop_state_mask(state);
+    const bool is_kept = mask == nullptr && !node.has_leaves;
     if (mask == nullptr) mask = make_state_mask(state, with_leaves);
-    if (!node.has_leaves) vocabulary_.keep_mask(node.digest, mask);
+    if (is_kept) vocabulary_.keep_mask(node.digest, mask);
   }
   if (states_[at].mask == nullptr) num_mask_bytes_ += mask->num_bytes();
   return states_[at].mask = std::move(mask);

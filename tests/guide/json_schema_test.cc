@@ -105,6 +105,21 @@ TEST_CASE("limits of length hold where they are large") {
     CHECK(accepts_bytes(grammar, "\"" + std::string(length, 'x') + "\"") ==
           (length >= 300 && length <= 700));
   }
+  const auto longer = compiled_schema(R"({"type":"string","minLength":10000,"maxLength":1000000})");
+  CHECK_FALSE(accepts_bytes(longer, "\"" + std::string(9999, 'x') + "\""));
+  CHECK(accepts_bytes(longer, "\"" + std::string(10000, 'x') + "\""));
+  // In blocks.
+  const auto longest = compiled_schema(R"({"type":"string","minLength":20000,"maxLength":20001})");
+  for (const size_t length : {19999U, 20000U, 20001U, 20002U}) {
+    CAPTURE(length);
+    CHECK(accepts_bytes(longest, "\"" + std::string(length, 'x') + "\"") ==
+          (length == 20000 || length == 20001));
+  }
+  // What a pattern looks for, behind any number of characters.
+  const auto found = compiled_schema(R"({"type":"string","minLength":400,"pattern":"fox"})");
+  CHECK(accepts_bytes(found, "\"" + std::string(397, 'x') + "fox\""));
+  CHECK_FALSE(accepts_bytes(found, "\"" + std::string(396, 'x') + "fox\""));
+  CHECK_FALSE(accepts_bytes(found, "\"" + std::string(400, 'x') + "\""));
   const auto items = compiled_schema(R"({"items":{"type":"integer"},"minItems":3,"maxItems":300})");
   for (const size_t count : {0U, 2U, 3U, 4U, 131U, 132U, 299U, 300U, 301U}) {
     std::string text = "[";

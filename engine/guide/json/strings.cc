@@ -204,10 +204,19 @@ Expr Strings::print(Grammar& grammar, const StringSet& a) {
   if (!a.is_every()) {
     if (is_empty(a)) return grammar.nothing();
     const Expr mark = grammar.terminal(quote);
-    return grammar.sequence({mark,
-                             repeat_in_blocks(grammar, grammar.terminal(texts_.any_character()),
-                                              a.min_length, a.max_length),
-                             mark});
+    const Expr character = grammar.terminal(texts_.any_character());
+    // Characters are counted by the states of one loop, which are made as the text grows, and whose
+    // masks are known for all counts. The shortest way to the end is walked: bounds of which that
+    // is long are cut into blocks.
+    constexpr int64_t kMaxLeast = 10'000;
+    constexpr int64_t kMaxMost = 1'000'000;
+    const bool is_one_loop = a.min_length <= kMaxLeast && a.max_length <= kMaxMost;
+    const Expr characters =
+        is_one_loop
+            ? grammar.repeat(character, repetitions(a.min_length),
+                             a.max_length == kUnbounded ? kUnbounded : repetitions(a.max_length))
+            : repeat_in_blocks(grammar, character, a.min_length, a.max_length);
+    return grammar.sequence({mark, characters, mark});
   }
   if (!any_string_) {
     any_string_ = grammar.declare("string");
