@@ -49,6 +49,14 @@ struct ReasoningDialect {
   std::array<std::string_view, 6> dropped{};
   // Reasoning may begin anywhere, and several times; else at the start of an answer.
   bool is_anywhere = false;
+  // (optional) The variable of its templates that says whether to reason, where that is neither
+  // enable_thinking nor thinking, and what it is set to.
+  struct Mode {
+    std::string_view variable{};
+    std::string_view on{};
+    std::string_view off{};
+  };
+  Mode mode{};
   bool (*speaks)(const ChatTemplate& chat_template) = nullptr;
 };
 

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "engine/dialect/marked_text.h"
+#include "engine/dialect/reasoning_effort.h"
 
 namespace tgi {
 namespace {
@@ -33,16 +34,6 @@ void check_parts(const ipc::OrderedJson& messages) {
               : "something else");
     }
   }
-}
-
-// As the templates of hybrid models call it, unless the client says so itself.
-void add_effort(const std::string& effort, ipc::OrderedJson& variables) {
-  const auto set = [&](const char* name, const ipc::OrderedJson& value) {
-    if (!variables.contains(name)) variables[name] = value;
-  };
-  set("reasoning_effort", effort);
-  set("enable_thinking", effort != "none");
-  set("thinking", effort != "none");
 }
 
 }  // namespace
@@ -84,7 +75,9 @@ ChatModel::Prompt ChatModel::shown(const Asked& asked, bool parallel_tool_calls)
   options.continue_final_message = asked.continue_final_message;
   options.tools = chat.tools;
   if (asked.chat_template_kwargs) options.extra = *asked.chat_template_kwargs;
-  if (asked.reasoning_effort) add_effort(*asked.reasoning_effort, options.extra);
+  if (asked.reasoning_effort) {
+    dialect::add_reasoning_effort(dialects_->reasoning, *asked.reasoning_effort, options.extra);
+  }
   try {
     out.text = chat_template_.render(chat.messages, options);
   } catch (const Error& error) {

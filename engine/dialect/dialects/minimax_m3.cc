@@ -24,6 +24,7 @@ const ReasoningDialect& reasoning_dialect<"minimax_m3">() {
       .name = "minimax_m3",
       .begin = "<mm:think>",
       .end = "</mm:think>",
+      .mode = {.variable = "thinking_mode", .on = "enabled", .off = "disabled"},
       .speaks =
           [](const ChatTemplate& chat_template) { return shows(chat_template, "</mm:think>"); },
   };
