@@ -195,9 +195,8 @@ class RankLoader {
   DrafterBytes drafter_bytes(size_t rank, int32_t context) const {
     if (options_.drafter == nullptr || rank > 0) return {};
     const DeviceInfo& info = devices_.front()->info();
-    const bool is_reported = (info.takes_encoders || !options_.drafter->reads_hidden()) &&
-                             (info.reports_rows || reported_rows().is_empty());
-    if (!is_reported) {
+    const bool reads = options_.drafter->reads_hidden() || !reported_rows().is_empty();
+    if (reads && !info.reports_rows) {
       throw Error(Code::kUnsupported,
                   fmt::format("the drafter reads what tokens are drawn from, which the {} backend "
                               "does not report; leave --speculator out, or use --backend cpu",

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
 #include <memory>
 #include <string>
 #include <utility>
@@ -16,6 +15,7 @@
 #include "engine/model/state_layout.h"
 #include "engine/model/transformer.h"
 #include "engine/model/weight_check.h"
+#include "engine/runtime/drafters/draft_rows.h"
 #include "engine/runtime/drafters/drafter_kind.h"
 #include "engine/runtime/drafters/eagle_layer.h"
 #include "engine/runtime/drafters/own_cache.h"
@@ -53,15 +53,8 @@ class EaglePass final : public DraftLayer {
             config_, weights_, device, *communicator_, kv_plan, model.sizes.max_batch_tokens) {
     const int64_t rows = model.sizes.max_batch_tokens;
     const int64_t hidden = config_.hidden_size;
-    const DType dtype = device.info().activation_dtype;
-    memory_ =
-        device.allocate(static_cast<size_t>(row_bytes(layer, dtype) * rows), "rows of EAGLE-3");
-    auto* next = static_cast<std::byte*>(memory_.data());
-    const auto take = [&](int64_t cols) {
-      const Tensor out{.data = next, .dtype = dtype, .rows = rows, .cols = cols, .stride = cols};
-      next += static_cast<size_t>(rows * cols) * dtype_size(dtype);
-      return out;
-    };
+    memory_ = DraftRows(device, row_elements(layer) * rows, "rows of EAGLE-3");
+    const auto take = [&](int64_t cols) { return memory_.take(rows, cols); };
     reported_ = take(layer.fc_cols());
     stream_ = take(hidden);
     joined_ = take(2 * hidden);
@@ -73,9 +66,8 @@ class EaglePass final : public DraftLayer {
     device.copy_to_device(draw_ids_.data(), token_ids_.data(), bytes);
   }
 
-  static int64_t row_bytes(const EagleLayer& layer, DType dtype) {
-    const int64_t cols = int64_t{kNumStreamRows} * layer.config().hidden_size + layer.fc_cols();
-    return cols * static_cast<int64_t>(dtype_size(dtype));
+  static int64_t row_elements(const EagleLayer& layer) {
+    return int64_t{kNumStreamRows} * layer.config().hidden_size + layer.fc_cols();
   }
 
   Tensor reported_rows() const override { return reported_; }
@@ -139,7 +131,7 @@ class EaglePass final : public DraftLayer {
   const DraftedModel model_;
   Transformer transformer_;
   bool is_own_ = false;
-  Buffer memory_;
+  DraftRows memory_;
   Tensor reported_;    // (max_batch_tokens, fc_cols)
   Tensor stream_;      // (max_batch_tokens, hidden) each, but `joined_` of twice as many columns
   Tensor joined_;      // the embedding and the hidden state, normed
@@ -197,14 +189,13 @@ class PreparedEagle final : public PreparedDrafter {
   DrafterBytes bytes(const Device& device, const DrafterSizes& sizes) const override {
     const ModelConfig& config = layer_.config();
     const OwnCache cache(config, widest_input(layer_), kv_dtype_, sizes);
-    return {
-        .weights = plan_weight_bytes(layer_.stored(), device, weights_),
-        .workspace =
-            Transformer::workspace_bytes(config, device.info(), 1, sizes.max_batch_tokens) +
-            sizes.max_batch_tokens * EaglePass::row_bytes(layer_, device.info().activation_dtype) +
-            static_cast<int64_t>(token_ids_.size() * sizeof(int32_t)) + cache.slot_bytes(device) +
-            waiting_row_bytes(sizes, layer_.fc_cols()),
-        .block = cache.block_bytes(device)};
+    return {.weights = plan_weight_bytes(layer_.stored(), device, weights_),
+            .workspace =
+                Transformer::workspace_bytes(config, device.info(), 1, sizes.max_batch_tokens) +
+                DraftRows::bytes(device, sizes.max_batch_tokens * EaglePass::row_elements(layer_)) +
+                static_cast<int64_t>(token_ids_.size() * sizeof(int32_t)) +
+                cache.slot_bytes(device) + waiting_row_bytes(sizes, layer_.fc_cols()),
+            .block = cache.block_bytes(device)};
   }
 
   std::unique_ptr<Drafter> load(const DraftedModel& model) override {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "engine/runtime/drafters/draft_rows.h"
 
 namespace tgi {
 
@@ -24,13 +25,15 @@ HiddenDrafter::HiddenDrafter(std::unique_ptr<Device> device,
                              std::unique_ptr<DraftHeads> heads,
                              const SlotLayout& slots)
     : device_(std::move(device)), heads_(std::move(heads)), max_rows_(slots.num_slots) {
-  TGI_CHECK(device_->info().activation_dtype == DType::kF32);
+  const Tensor input = heads_->input();
+  TGI_CHECK(input.dtype == device_->info().activation_dtype && input.stride == input.cols);
   // No head attends to anything.
   device_->allocate_state({.num_layers = 0,
                            .num_kv_heads = 1,
                            .head_dim = slots.head_dim,
                            .block_size = slots.block_size,
-                           .num_blocks = 1},
+                           .num_blocks = 1,
+                           .dtype = device_->info().activation_dtype},
                           slots);
 }
 
@@ -44,10 +47,10 @@ void HiddenDrafter::draft(std::span<const Wanted> wanted) {
   }
   // Rows that are done leave from the end.
   std::ranges::stable_sort(rows_, std::ranges::greater{}, &Wanted::max_tokens);
-  for (size_t i = 0; i < rows_.size(); ++i) {
-    device_->copy_to_device(input.as<float>() + static_cast<int64_t>(i) * input.stride,
-                            rows_[i]->hidden.data(), rows_[i]->hidden.size_bytes());
-  }
+  hidden_.clear();
+  for (const Wanted* const each : rows_)
+    hidden_.insert(hidden_.end(), each->hidden.begin(), each->hidden.end());
+  send_rows(*device_, hidden_, input, rounded_);
   for (int32_t head = 0; head < heads_->num_heads(); ++head) {
     while (!rows_.empty() && rows_.back()->max_tokens <= head) rows_.pop_back();
     if (rows_.empty()) break;

@@ -20,7 +20,7 @@ inline constexpr int32_t kMostDraftHeads = 64;
 class DraftHeads : public Forward {
  public:
   virtual int32_t num_heads() const = 0;
-  // (max_running, hidden), f32: what the rows of head 0 begin with.
+  // (max_running, hidden): what the rows of head 0 begin with.
   virtual Tensor input() const = 0;
   // Which head the next pass is.
   virtual void choose(int32_t head) = 0;
@@ -32,7 +32,7 @@ SlotLayout heads_slots(const DrafterSizes& sizes, int32_t vocab_size, int32_t ma
 // Belongs to the engine thread.
 class HiddenDrafter final : public Drafter {
  public:
-  // Heads that were made on `device`, whose state is taken here. REQUIRES: it computes in f32.
+  // Heads that were made on `device`, whose state is taken here.
   HiddenDrafter(std::unique_ptr<Device> device,
                 std::unique_ptr<DraftHeads> heads,
                 const SlotLayout& slots);
@@ -50,6 +50,8 @@ class HiddenDrafter final : public Drafter {
   bool slots_are_started_ = false;
   Batch batch_;
   std::vector<const Wanted*> rows_;  // of the pass; those that want most first
+  std::vector<float> hidden_;        // what these begin with
+  std::vector<uint16_t> rounded_;    // the same, where the device computes in 16 bits
 };
 
 }  // namespace tgi

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/known_fields.h"
 #include "engine/model/config_fields.h"
+#include "engine/runtime/drafters/draft_rows.h"
 #include "engine/runtime/drafters/drafter_kind.h"
 #include "engine/runtime/drafters/head_tensors.h"
 #include "engine/runtime/drafters/hidden_drafter.h"
@@ -70,8 +71,8 @@ std::vector<HeadTensor> tensors_of(const MedusaConfig& config) {
   return out;
 }
 
-int64_t row_bytes(const MedusaConfig& config) {
-  return int64_t{3} * config.hidden_size * int64_t{sizeof(float)};
+int64_t row_elements(const MedusaConfig& config) {
+  return int64_t{3} * config.hidden_size;
 }
 
 class MedusaHeads final : public DraftHeads {
@@ -95,16 +96,10 @@ class MedusaHeads final : public DraftHeads {
       }
     }
     const int64_t rows = model.sizes.max_running;
-    memory_ = device.allocate(static_cast<size_t>(rows * row_bytes(config)), "medusa's rows");
-    const auto take = [&](int64_t index) {
-      return Tensor{.data = static_cast<float*>(memory_.data()) + index * rows * config.hidden_size,
-                    .rows = rows,
-                    .cols = config.hidden_size,
-                    .stride = config.hidden_size};
-    };
-    input_ = take(0);
-    x_ = take(1);
-    branch_ = take(2);
+    memory_ = DraftRows(device, rows * row_elements(config), "medusa's rows");
+    input_ = memory_.take(rows, config.hidden_size);
+    x_ = memory_.take(rows, config.hidden_size);
+    branch_ = memory_.take(rows, config.hidden_size);
   }
 
   int32_t num_heads() const override { return config_.num_heads; }
@@ -137,7 +132,7 @@ class MedusaHeads final : public DraftHeads {
   const DraftedModel model_;
   std::vector<std::vector<Linear>> layers_;    // (num_heads, num_layers)
   std::vector<std::unique_ptr<Matrix>> outs_;  // (num_heads) of Medusa 1
-  Buffer memory_;
+  DraftRows memory_;
   Tensor input_;   // (max_running, hidden) each
   Tensor x_;       // behind the layers so far
   Tensor branch_;  // what the next one adds
@@ -180,9 +175,9 @@ class PreparedMedusa final : public PreparedDrafter {
   bool reads_hidden() const override { return true; }
 
   DrafterBytes bytes(const Device& device, const DrafterSizes& sizes) const override {
-    return {
-        .weights = head_tensor_bytes(device, tensors_of(config_), dtype_),
-        .workspace = device.slot_bytes(slots_of(sizes)) + sizes.max_running * row_bytes(config_)};
+    return {.weights = head_tensor_bytes(device, tensors_of(config_), dtype_),
+            .workspace = device.slot_bytes(slots_of(sizes)) +
+                         DraftRows::bytes(device, sizes.max_running * row_elements(config_))};
   }
 
   std::unique_ptr<Drafter> load(const DraftedModel& model) override {

@@ -22,6 +22,7 @@
 #include "base/error.h"
 #include "base/known_fields.h"
 #include "engine/model/config_fields.h"
+#include "engine/runtime/drafters/draft_rows.h"
 #include "engine/runtime/drafters/drafter_kind.h"
 #include "engine/runtime/drafters/head_tensors.h"
 #include "engine/runtime/drafters/hidden_drafter.h"
@@ -90,11 +91,13 @@ std::vector<HeadTensor> tensors_of(const MlpConfig& config) {
   return out;
 }
 
-// The rows of the first state, of the state, and of what the next one is made of; and the factors
-// of the first.
-int64_t workspace_bytes(const MlpConfig& config, int64_t rows) {
-  const int64_t row = config.hidden_size + int64_t{2} * config.inner_size;
-  return (rows * row + config.hidden_size) * int64_t{sizeof(float)};
+// Of the first state, of the state, and of what the next one is made of.
+int64_t row_elements(const MlpConfig& config) {
+  return config.hidden_size + int64_t{2} * config.inner_size;
+}
+
+int64_t scale_bytes(const MlpConfig& config) {
+  return config.hidden_size * int64_t{sizeof(float)};
 }
 
 class MlpHeads final : public DraftHeads {
@@ -156,20 +159,19 @@ class MlpHeads final : public DraftHeads {
 
  private:
   void lay_out(int64_t rows) {
-    memory_ = device_.allocate(static_cast<size_t>(workspace_bytes(config_, rows)),
-                               "the speculator's rows");
-    auto* next = static_cast<float*>(memory_.data());
-    const auto take = [&](int64_t num_rows, int64_t cols) {
-      const Tensor out{.data = next, .rows = num_rows, .cols = cols, .stride = cols};
-      next += num_rows * cols;
-      return out;
-    };
-    input_ = take(rows, config_.hidden_size);
-    state_ = take(rows, config_.inner_size);
-    projected_ = take(rows, config_.inner_size);
-    input_scale_ = take(1, config_.hidden_size);
+    memory_ = DraftRows(device_, rows * row_elements(config_), "the speculator's rows");
+    input_ = memory_.take(rows, config_.hidden_size);
+    state_ = memory_.take(rows, config_.inner_size);
+    projected_ = memory_.take(rows, config_.inner_size);
+    if (!config_.scales_input) return;
     const std::vector<float> scale(static_cast<size_t>(config_.hidden_size), std::sqrt(0.5F));
-    device_.copy_to_device(input_scale_.data, scale.data(), scale.size() * sizeof(float));
+    const auto size = static_cast<size_t>(scale_bytes(config_));
+    scale_memory_ = device_.allocate(size, "the speculator's scale");
+    device_.copy_to_device(scale_memory_.data(), scale.data(), size);
+    input_scale_ = {.data = scale_memory_.data(),
+                    .rows = 1,
+                    .cols = config_.hidden_size,
+                    .stride = config_.hidden_size};
   }
 
   const MlpConfig config_;
@@ -179,11 +181,12 @@ class MlpHeads final : public DraftHeads {
   std::vector<DeviceVector> norms_;
   std::vector<DeviceVector> norm_biases_;
   std::vector<std::unique_ptr<Matrix>> projections_;  // (num_projections)
-  Buffer memory_;
+  DraftRows memory_;
+  Buffer scale_memory_;
   Tensor input_;        // (max_running, hidden)
   Tensor state_;        // (max_running, inner)
   Tensor projected_;    // (max_running, inner): the state before, through the projection
-  Tensor input_scale_;  // (1, hidden)
+  Tensor input_scale_;  // (1, hidden), f32: 1 / sqrt(2), which the norm multiplies by
   Tensor drawn_from_;
   int32_t head_ = 0;
 };
@@ -229,8 +232,8 @@ class PreparedMlp final : public PreparedDrafter {
 
   DrafterBytes bytes(const Device& device, const DrafterSizes& sizes) const override {
     return {.weights = head_tensor_bytes(device, tensors_of(config_), dtype_),
-            .workspace =
-                device.slot_bytes(slots_of(sizes)) + workspace_bytes(config_, sizes.max_running)};
+            .workspace = device.slot_bytes(slots_of(sizes)) + scale_bytes(config_) +
+                         DraftRows::bytes(device, sizes.max_running * row_elements(config_))};
   }
 
   std::unique_ptr<Drafter> load(const DraftedModel& model) override {

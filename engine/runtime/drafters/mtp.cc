@@ -14,6 +14,7 @@
 #include "engine/model/state_layout.h"
 #include "engine/model/transformer.h"
 #include "engine/model/weight_check.h"
+#include "engine/runtime/drafters/draft_rows.h"
 #include "engine/runtime/drafters/drafter_kind.h"
 #include "engine/runtime/drafters/own_cache.h"
 #include "engine/runtime/drafters/row_drafter.h"
@@ -42,14 +43,8 @@ class MtpLayer final : public DraftLayer {
             config, weights_, device, *communicator_, kv_plan, model.sizes.max_batch_tokens) {
     const int64_t rows = model.sizes.max_batch_tokens;
     const int64_t hidden = config.hidden_size;
-    const DType dtype = device.info().activation_dtype;
-    memory_ = device.allocate(static_cast<size_t>(row_bytes(config, dtype) * rows), "rows of MTP");
-    auto* next = static_cast<std::byte*>(memory_.data());
-    const auto take = [&](int64_t cols) {
-      const Tensor out{.data = next, .dtype = dtype, .rows = rows, .cols = cols, .stride = cols};
-      next += static_cast<size_t>(rows * cols) * dtype_size(dtype);
-      return out;
-    };
+    memory_ = DraftRows(device, row_elements(config) * rows, "rows of MTP");
+    const auto take = [&](int64_t cols) { return memory_.take(rows, cols); };
     input_ = take(hidden);
     joined_ = take(2 * hidden);
     stream_ = take(hidden);
@@ -57,8 +52,8 @@ class MtpLayer final : public DraftLayer {
     normed_ = take(hidden);
   }
 
-  static int64_t row_bytes(const ModelConfig& config, DType dtype) {
-    return int64_t{kNumRowTensors} * config.hidden_size * static_cast<int64_t>(dtype_size(dtype));
+  static int64_t row_elements(const ModelConfig& config) {
+    return int64_t{kNumRowTensors} * config.hidden_size;
   }
 
   Tensor reported_rows() const override { return input_; }
@@ -107,7 +102,7 @@ class MtpLayer final : public DraftLayer {
   const std::unique_ptr<Communicator> communicator_;
   const DraftedModel model_;
   Transformer transformer_;
-  Buffer memory_;
+  DraftRows memory_;
   Tensor input_;       // (max_batch_tokens, hidden) each, but `joined_` of twice as many columns
   Tensor joined_;      // the embedding and the hidden state, normed
   Tensor stream_;      // what the layer adds to
@@ -139,13 +134,12 @@ class PreparedMtp final : public PreparedDrafter {
   DrafterBytes bytes(const Device& device, const DrafterSizes& sizes) const override {
     const ModelConfig& config = layer_.config();
     const OwnCache cache(config, 2 * config.hidden_size, kv_dtype_, sizes);
-    return {
-        .weights = plan_weight_bytes(layer_.stored(), device, weights_),
-        .workspace =
-            Transformer::workspace_bytes(config, device.info(), 1, sizes.max_batch_tokens) +
-            sizes.max_batch_tokens * MtpLayer::row_bytes(config, device.info().activation_dtype) +
-            cache.slot_bytes(device) + waiting_row_bytes(sizes, config.hidden_size),
-        .block = cache.block_bytes(device)};
+    return {.weights = plan_weight_bytes(layer_.stored(), device, weights_),
+            .workspace =
+                Transformer::workspace_bytes(config, device.info(), 1, sizes.max_batch_tokens) +
+                DraftRows::bytes(device, sizes.max_batch_tokens * MtpLayer::row_elements(config)) +
+                cache.slot_bytes(device) + waiting_row_bytes(sizes, config.hidden_size),
+            .block = cache.block_bytes(device)};
   }
 
   std::unique_ptr<Drafter> load(const DraftedModel& model) override {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "engine/tensor/half.h"
+#include "engine/runtime/drafters/draft_rows.h"
 
 namespace tgi {
 
@@ -169,7 +169,7 @@ void RowDrafter::run_parts(bool is_own) {
       part.num_rows = std::min(part.num_left, options_.max_batch_tokens - batch_.num_tokens());
       if (part.num_rows > 0) add_rows(part, is_own);
     }
-    send_rows(is_own);
+    send_rows(*device_, rows_, is_own ? layer_->own_rows() : layer_->reported_rows(), rounded_);
     take_drafts();
   }
 }
@@ -206,17 +206,6 @@ void RowDrafter::add_rows(Part& part, bool is_own) {
                                 .position = part.at - 1});
   batch_.sample_rows.push_back(
       {.row = batch_.num_tokens() - 1, .slot = text.slot(), .position = text.first + part.at + 1});
-}
-
-void RowDrafter::send_rows(bool is_own) {
-  const Tensor to = is_own ? layer_->own_rows() : layer_->reported_rows();
-  if (to.dtype == DType::kF32) {
-    return device_->copy_to_device(to.data, rows_.data(), rows_.size() * sizeof(float));
-  }
-  halves_.resize(rows_.size());
-  std::ranges::transform(rows_, halves_.begin(),
-                         to.dtype == DType::kF16 ? f32_to_f16 : f32_to_bf16);
-  device_->copy_to_device(to.data, halves_.data(), halves_.size() * sizeof(uint16_t));
 }
 
 void RowDrafter::take_drafts() {

@@ -82,7 +82,6 @@ class RowDrafter final : public Drafter {
   void forget_waiting();
   void run_parts(bool is_own);
   void add_rows(Part& part, bool is_own);
-  void send_rows(bool is_own);
   const float* row_of(const Part& part, bool is_own) const;
   void take_drafts();
 
@@ -94,8 +93,8 @@ class RowDrafter final : public Drafter {
   uint64_t num_reads_ = 0;
   Batch batch_;
   std::vector<Part> parts_;
-  std::vector<float> rows_;       // of the pass, as they are sent next
-  std::vector<uint16_t> halves_;  // the same, where the device computes in 16 bits
+  std::vector<float> rows_;        // of the pass, as they are sent next
+  std::vector<uint16_t> rounded_;  // the same, where the device computes in 16 bits
 };
 
 }  // namespace tgi
