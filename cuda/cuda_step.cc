@@ -12,7 +12,7 @@
 #include "cuda/device_state.h"
 #include "cuda/kernels/slot_start.h"
 #include "cuda/launch.h"
-#include "cuda/pooled_rows.h"
+#include "engine/tensor/pool_rows.h"
 
 namespace tgi::cuda {
 namespace {
@@ -271,10 +271,11 @@ void CudaDevice::take_rows(const InFlight& flight) {
   const auto* const reported = static_cast<const float*>(flight.reported.data());
   result_.reported.assign(reported,
                           reported + int64_t{flight.num_reported} * slot_layout_->reported_cols);
+  const int64_t cols = slot_layout_->pooled_cols;
   result_.pooled.resize(flight.pooled_rows.size());
   for (size_t i = 0; i < flight.pooled_rows.size(); ++i) {
-    pool_rows(flight.pooled_rows[i], static_cast<const float*>(flight.pooled.data()),
-              slot_layout_->pooled_cols, result_.pooled[i]);
+    pool_rows(flight.pooled_rows[i], static_cast<const float*>(flight.pooled.data()), cols, cols,
+              result_.pooled[i]);
   }
 }
 

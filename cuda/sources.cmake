@@ -6,7 +6,7 @@ set(tgi_cuda_default_architectures 80-real 89-real 90a-real)
 set(tgi_cuda_host_sources
   adapters.cc architectures.cc attention_plan.cc cublas.cc cuda_device.cc cuda_matrix.cc cuda_ops.cc cuda_step.cc device_memory.cc
   device_state.cc expert_ops.cc expert_tables.cc kernels/attention.cc kv_cache.cc launch.cc link_watch.cc matmul_measure.cc matmul_tuner.cc nccl_communicator.cc
-  packed_matrix.cc pinned_staging.cc plugin.cc pooled_rows.cc rounded_row.cc state_layers.cc step_buffer.cc step_clock.cc step_graphs.cc
+  packed_matrix.cc pinned_staging.cc plugin.cc rounded_row.cc state_layers.cc step_buffer.cc step_clock.cc step_graphs.cc
   stream_ops.cc)
 set(tgi_cuda_kernels
   kernels/attention_decode.cu kernels/attention_merge.cu kernels/attention_prefill.cu kernels/attention_wide.cu kernels/experts_matmul.cu

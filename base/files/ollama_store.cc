@@ -176,15 +176,21 @@ Preset read_ollama_model(const std::string& manifest_path) {
   throw Error(Code::kInvalidArgument, place + ": expected a layer with the model, there is none");
 }
 
-bool has_ollama_defaults(const std::string& manifest_path) {
+std::optional<OllamaFiles> find_ollama_files(const std::string& manifest_path) {
   static constexpr std::array<std::string_view, 3> kDefaults = {"system", "params", "messages"};
   try {
+    OllamaFiles out;
     const Manifest manifest = read_manifest(manifest_path);
-    return std::ranges::any_of(manifest.layers, [](const Json& layer) {
-      return std::ranges::find(kDefaults, kind_of(layer)) != kDefaults.end();
-    });
+    for (const Json& layer : manifest.layers) {
+      const std::string kind = kind_of(layer);
+      const bool is_weights = kind == "model";
+      if (kind == "adapter" || (is_weights && !out.weights.empty())) return std::nullopt;
+      if (is_weights) out.weights = blob_of(manifest, layer);
+      out.has_defaults = out.has_defaults || std::ranges::find(kDefaults, kind) != kDefaults.end();
+    }
+    return out.weights.empty() ? std::nullopt : std::optional(out);
   } catch (const Error&) {
-    return false;
+    return std::nullopt;
   }
 }
 

@@ -4,6 +4,7 @@
 // server/layer.go, server/images.go and types/model/name.go.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "base/files/preset.h"
@@ -24,7 +25,13 @@ std::string ollama_name(const std::string& manifest_path);
 // kUnsupported for an adapter and several files of weights.
 Preset read_ollama_model(const std::string& manifest_path);
 
-// Whether that says anything but the weights. False for what can't be read.
-bool has_ollama_defaults(const std::string& manifest_path);
+struct OllamaFiles {
+  std::string weights;        // may not be there
+  bool has_defaults = false;  // read_ollama_model says more than the weights
+};
+
+// Without reading the layers. Nothing for what can't be read, and for what it takes more than one
+// file to compute.
+std::optional<OllamaFiles> find_ollama_files(const std::string& manifest_path);
 
 }  // namespace tgi

@@ -25,11 +25,9 @@ std::string temporary_home() {
 
 // Whether this user can make files in the folder, or make it.
 bool can_be_written(const std::string& folder) {
-  namespace fs = std::filesystem;
   std::error_code error;
-  fs::path there = folder;
-  while (there.has_relative_path() && !fs::exists(there, error)) there = there.parent_path();
-  return fs::is_directory(there, error) && ::access(there.c_str(), W_OK | X_OK) == 0;
+  const std::string there = nearest_folder(folder);
+  return std::filesystem::is_directory(there, error) && ::access(there.c_str(), W_OK | X_OK) == 0;
 }
 
 // Below the home where that is there, else below the temporary one. A home that is not there is not
@@ -64,6 +62,14 @@ void require_own_temporary_home() {
 }
 
 }  // namespace
+
+std::string nearest_folder(const std::string& folder) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  fs::path there = folder;
+  while (there.has_relative_path() && !fs::exists(there, error)) there = there.parent_path();
+  return there.string();
+}
 
 std::optional<std::string> temporary_home_notice() {
   const std::string temporary = temporary_home();

@@ -46,6 +46,9 @@ std::string executable_dir();
 // package puts it: ../lib/tgi. It may not be there.
 std::string plugin_path(const std::string& name);
 
+// The folder, or the nearest above it that is there; empty for a relative one of which nothing is.
+std::string nearest_folder(const std::string& folder);
+
 // Creates `path` and its parents, the last one with mode 0700. Throws with the system's reason and
 // the folder that can't be made, and where it is below the temporary home and that is another
 // user's.

@@ -48,20 +48,16 @@ std::string limit_text(rlim_t value) {
   return value == RLIM_INFINITY ? "unlimited" : fmt::format("{}", value);
 }
 
-// The folder, or the nearest above it that is there.
-std::filesystem::path nearest_folder(const std::string& folder) {
-  std::error_code error;
-  std::filesystem::path there = folder;
-  while (there.has_relative_path() && !std::filesystem::exists(there, error)) {
-    there = there.parent_path();
-  }
-  return there.empty() ? "/" : there;
-}
-
 rlimit limit_of(__rlimit_resource resource) {
   rlimit limit{};
   ::getrlimit(resource, &limit);
   return limit;
+}
+
+// Where the folder is or would be made.
+std::filesystem::path place_of(const std::string& folder) {
+  const std::string there = nearest_folder(folder);
+  return there.empty() ? "/" : there;
 }
 
 }  // namespace
@@ -179,7 +175,7 @@ Finding look_at_state(const std::string& folder) {
 
 Finding look_at_conversions(const std::string& folder) {
   Finding out{.name = "conversions", .text = folder, .data = {{"folder", folder}}};
-  const std::filesystem::path there = nearest_folder(folder);
+  const std::filesystem::path there = place_of(folder);
   if (::access(there.c_str(), W_OK | X_OK) != 0) {
     out.verdict = Verdict::kWarn;
     out.text += fmt::format(": {}: {}", there.string(), std::strerror(errno));
@@ -207,7 +203,7 @@ Finding look_at_cache(const std::string& folder) {
   } else {
     out.text += " (not there yet)";
   }
-  const fs::path there = nearest_folder(folder);
+  const fs::path there = place_of(folder);
   const fs::space_info space = fs::space(there, error);
   const auto free = error ? int64_t{-1} : static_cast<int64_t>(space.available);
   out.text += fmt::format(", {} of models", format_bytes(num_bytes));

@@ -66,23 +66,7 @@ std::optional<FoundModel> describe(std::string name,
   return model;
 }
 
-// ---- ollama: manifests/HOST/NAMESPACE/MODEL/TAG names the layers, blobs/sha256-HEX hold them.
-
-// The blob with the weights. Empty: it takes more than one file to compute this model.
-std::string blob_of_manifest(const Json& manifest) {
-  if (!manifest.is_object() || !manifest.contains("layers")) return "";
-  std::string digest;
-  for (const Json& layer : manifest["layers"]) {
-    const std::string kind = text_of(layer, "mediaType");
-    if (kind == "application/vnd.ollama.image.adapter") return "";
-    if (kind != "application/vnd.ollama.image.model") continue;
-    if (!digest.empty()) return "";
-    digest = text_of(layer, "digest");
-  }
-  const bool is_plain =
-      digest.starts_with("sha256:") && digest.find_first_of("/\\", 0) == std::string::npos;
-  return is_plain ? digest : "";
-}
+// ---- ollama: see base/files/ollama_store.h.
 
 void find_in_ollama(const fs::path& folder, std::vector<FoundModel>& out) {
   constexpr int kDepth = 3;  // HOST/NAMESPACE/MODEL
@@ -91,14 +75,11 @@ void find_in_ollama(const fs::path& folder, std::vector<FoundModel>& out) {
     for (const download::FileBelow& file : download::files_below(top.string(), kDepth)) {
       const std::string manifest = (top / file.name).string();
       const std::string name = ollama_name(manifest);
-      const std::string digest = name.empty() ? "" : blob_of_manifest(parse_or_null(manifest));
-      if (digest.empty()) continue;
-      std::string blob = digest;
-      blob.replace(blob.find(':'), 1, "-");
-      auto model = describe(name, "ollama", folder / "blobs" / blob);
-      if (!model) model = describe(name, "ollama", folder / "blobs" / digest);  // of 2023
+      const auto files = name.empty() ? std::nullopt : find_ollama_files(manifest);
+      if (!files) continue;
+      auto model = describe(name, "ollama", files->weights);
       if (!model) continue;
-      if (has_ollama_defaults(manifest)) model->preset = manifest;
+      if (files->has_defaults) model->preset = manifest;
       out.push_back(std::move(*model));
     }
   }

@@ -237,6 +237,30 @@ __device__ __forceinline__ void rescale_rows(const float (&rescale)[2], float (&
   }
 }
 
+// A warp's next tile of a row of the online softmax, each lane a token.
+struct SoftmaxStep {
+  float weight;  // of the lane's token
+  float factor;  // that the sums so far are to be multiplied with
+};
+
+__device__ __forceinline__ SoftmaxStep softmax_step(float score,
+                                                    bool is_seen,
+                                                    float& largest_so_far,
+                                                    float& sum) {
+  float largest = fmaxf(largest_so_far, score);
+#pragma unroll
+  for (int lanes = 16; lanes > 0; lanes /= 2) {
+    largest = fmaxf(largest, __shfl_xor_sync(kAllLanes, largest, lanes));
+  }
+  // All masked so far: any base will do that is not infinite.
+  const float base = largest == kMinusInfinity ? 0.0F : largest;
+  const float factor = largest_so_far == largest ? 1.0F : fast_exp2(largest_so_far - base);
+  const float weight = is_seen ? fast_exp2(score - base) : 0.0F;
+  largest_so_far = largest;
+  sum = fmaf(sum, factor, warp_sum(weight));
+  return {weight, factor};
+}
+
 // The softmax of a part of the context that is merged with others.
 struct MergeState {
   float largest;  // score, in units of log2

@@ -304,19 +304,9 @@ class WideBlock {
       const float score = is_seen
                               ? scaled(scale, scores(0)[at] + scores(1)[at], row, token - position)
                               : kMinusInfinity;
-      float largest = fmaxf(largest_[i], score);
-#pragma unroll
-      for (int lanes = 16; lanes > 0; lanes /= 2) {
-        largest = fmaxf(largest, __shfl_xor_sync(kAllLanes, largest, lanes));
-      }
-      // All masked so far: any base will do that is not infinite.
-      const float base = largest == kMinusInfinity ? 0.0F : largest;
-      const float factor = largest_[i] == largest ? 1.0F : fast_exp2(largest_[i] - base);
-      const float weight = is_seen ? fast_exp2(score - base) : 0.0F;
-      largest_[i] = largest;
-      sum_[i] = fmaf(sum_[i], factor, warp_sum(weight));
-      weights()[row * kWideWeightStride + lane_] = from_float<T>(weight);
-      if (lane_ == 0) rescale()[row] = factor;
+      const SoftmaxStep step = softmax_step(score, is_seen, largest_[i], sum_[i]);
+      weights()[row * kWideWeightStride + lane_] = from_float<T>(step.weight);
+      if (lane_ == 0) rescale()[row] = step.factor;
     }
   }
 

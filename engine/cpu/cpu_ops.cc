@@ -11,6 +11,7 @@
 #include "engine/cpu/cpu_device_rows.h"
 #include "engine/cpu/panel_matrix.h"
 #include "engine/cpu/rope_table.h"
+#include "engine/tensor/pool_rows.h"
 
 namespace tgi {
 namespace {
@@ -20,31 +21,6 @@ constexpr int64_t kMinAttentionRows = 8;  // of a task: as many reuse what was f
 // What is not a number stays so.
 void clamp_values(float* values, int64_t count, float limit) {
   for (int64_t i = 0; i < count; ++i) values[i] = std::clamp(values[i], -limit, limit);
-}
-
-// One row after the other.
-void pool_rows(const PooledRows& rows, const Tensor& hidden, std::vector<float>& out) {
-  const auto cols = static_cast<size_t>(hidden.cols);
-  const auto num_rows = static_cast<size_t>(rows.num_rows);
-  if (rows.pooling == Pooling::kRows) {
-    out.resize(num_rows * cols);
-    for (size_t i = 0; i < num_rows; ++i) {
-      std::memcpy(out.data() + i * cols, row_of(hidden, rows.row + static_cast<int64_t>(i)),
-                  cols * sizeof(float));
-    }
-    return;
-  }
-  const bool is_max = rows.pooling == Pooling::kMax;
-  out.assign(cols, is_max ? -std::numeric_limits<float>::infinity() : 0.0F);
-  for (size_t i = 0; i < num_rows; ++i) {
-    const float* const row = row_of(hidden, rows.row + static_cast<int64_t>(i));
-    const float weight = rows.pooling == Pooling::kWeightedSum
-                             ? static_cast<float>(rows.position + static_cast<int32_t>(i) + 1)
-                             : 1.0F;
-    for (size_t c = 0; c < cols; ++c) {
-      out[c] = is_max ? std::max(out[c], row[c]) : out[c] + weight * row[c];
-    }
-  }
 }
 
 }  // namespace
@@ -269,7 +245,8 @@ void CpuDevice::pool(const PoolArgs& args) {
   const auto count = static_cast<int64_t>(rows_.pooled_rows.size());
   pool_.parallel_for(count, [&](int64_t i, int /*thread*/) {
     const auto index = static_cast<size_t>(i);
-    pool_rows(rows_.pooled_rows[index], args.hidden, result_.pooled[index]);
+    pool_rows(rows_.pooled_rows[index], args.hidden.as<const float>(), args.hidden.stride,
+              args.hidden.cols, result_.pooled[index]);
   });
 }
 

@@ -53,7 +53,8 @@ TEST_CASE("a model of ollama is a preset where it lies") {
                {"license", "free"}});
   REQUIRE(is_preset_path(path));
   CHECK(name_of_preset(path) == "llama3.2:1b");
-  CHECK(has_ollama_defaults(path));
+  REQUIRE(find_ollama_files(path));
+  CHECK(find_ollama_files(path)->has_defaults);
   const Preset preset = read_preset(path);
   CHECK(preset.from == folder.path() + "/blobs/sha256-1");
   CHECK(preset.system == "You are\nMario.");
@@ -68,7 +69,8 @@ TEST_CASE("a model of ollama is a preset where it lies") {
 TEST_CASE("a model of ollama without defaults of its own, and what is no model of ollama") {
   const TempFolder folder;
   const std::string path = model_of(folder, {{"model", "GGUF"}, {"template", "x"}});
-  CHECK_FALSE(has_ollama_defaults(path));
+  REQUIRE(find_ollama_files(path));
+  CHECK_FALSE(find_ollama_files(path)->has_defaults);
   CHECK_FALSE(is_ollama_manifest(path + "b"));
   CHECK_FALSE(is_ollama_manifest(fs::path(path).parent_path()));
   CHECK_FALSE(is_ollama_manifest(folder.path() + "/blobs/sha256-0"));

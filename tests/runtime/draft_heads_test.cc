@@ -11,6 +11,7 @@
 #include "engine/text/byte_tokenizer.h"
 #include "tests/catch.h"
 #include "tests/promises/engine_fixture.h"
+#include "tests/runtime/draft_layers.h"
 #include "tests/temp_folder.h"
 
 namespace tgi::draft_heads_test {
@@ -18,11 +19,6 @@ namespace {
 
 const std::string kGolden = TGI_SOURCE_DIR "/tests/golden/";
 constexpr int32_t kMaxRunning = 24;
-
-Json read_json(const std::string& path) {
-  std::ifstream file(path);
-  return parse_json(std::string(std::istreambuf_iterator<char>(file), {}));
-}
 
 // What there is before a drafter is chosen: the model that it drafts for, and the folder's files.
 struct Choice {

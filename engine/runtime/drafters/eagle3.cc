@@ -11,66 +11,31 @@
 #include <vector>
 
 #include "base/error.h"
-#include "engine/model/kv_plan.h"
-#include "engine/model/state_layout.h"
-#include "engine/model/transformer.h"
 #include "engine/model/weight_check.h"
-#include "engine/runtime/drafters/draft_rows.h"
 #include "engine/runtime/drafters/drafter_kind.h"
 #include "engine/runtime/drafters/eagle_layer.h"
 #include "engine/runtime/drafters/own_cache.h"
-#include "engine/runtime/drafters/row_drafter.h"
+#include "engine/runtime/drafters/own_layer.h"
 
 namespace tgi {
 namespace {
 
 constexpr int32_t kUsualEagleDrafts = 5;
 
-constexpr int32_t kNumStreamRows = 5;  // of a pass, as wide as the stream: one of them is two
-
-int32_t widest_input(const EagleLayer& layer) {
-  return std::max(layer.fc_cols(), layer.stored().config.attention_input_size);
-}
-
-class EaglePass final : public DraftLayer {
+class EaglePass final : public OwnLayer {
  public:
-  EaglePass(const EagleLayer& layer,
-            ModelWeights weights,
-            std::vector<int32_t> token_ids,
-            Device& device,
-            std::unique_ptr<Communicator> communicator,
-            const KvPlan& kv_plan,
-            const DraftedModel& model)
-      : config_(layer.config()),
+  EaglePass(const EagleLayer& layer, std::vector<int32_t> token_ids, OwnLayerParts parts)
+      : OwnLayer(layer.config(), std::move(parts), layer.fc_cols()),
         begins_normed_(layer.begins_normed()),
         hands_on_normed_(layer.hands_on_normed()),
-        weights_(std::move(weights)),
-        token_ids_(std::move(token_ids)),
-        device_(device),
-        communicator_(std::move(communicator)),
-        model_(model),
-        transformer_(
-            config_, weights_, device, *communicator_, kv_plan, model.sizes.max_batch_tokens) {
-    const int64_t rows = model.sizes.max_batch_tokens;
-    const int64_t hidden = config_.hidden_size;
-    memory_ = DraftRows(device, row_elements(layer) * rows, "rows of EAGLE-3");
-    const auto take = [&](int64_t cols) { return memory_.take(rows, cols); };
-    reported_ = take(layer.fc_cols());
-    stream_ = take(hidden);
-    joined_ = take(2 * hidden);
-    drawn_from_ = take(hidden);
-    normed_ = take(hidden);
+        token_ids_(std::move(token_ids)) {
     if (token_ids_.empty()) return;
     const size_t bytes = token_ids_.size() * sizeof(int32_t);
-    draw_ids_ = device.allocate(bytes, "tokens of EAGLE-3");
-    device.copy_to_device(draw_ids_.data(), token_ids_.data(), bytes);
+    draw_ids_ = device_.allocate(bytes, "tokens of EAGLE-3");
+    device_.copy_to_device(draw_ids_.data(), token_ids_.data(), bytes);
   }
 
-  static int64_t row_elements(const EagleLayer& layer) {
-    return int64_t{kNumStreamRows} * layer.config().hidden_size + layer.fc_cols();
-  }
-
-  Tensor reported_rows() const override { return reported_; }
+  Tensor reported_rows() const override { return input_; }
   Tensor own_rows() const override { return stream_; }
   void choose(bool is_own) override { is_own_ = is_own; }
   int32_t token_of(int32_t drawn) const override {
@@ -82,7 +47,7 @@ class EaglePass final : public DraftLayer {
     const Tensor joined = joined_.first_rows(num_tokens);
     const Tensor stream = stream_.first_rows(num_tokens);
     const Tensor embedded = normed_.first_rows(num_tokens);
-    if (!is_own_) read_reported(reported_.first_rows(num_tokens), stream);
+    if (!is_own_) read_reported(input_.first_rows(num_tokens), stream);
     const Matrix* const own_table = weights_.token_embedding.get();
     device_.embed(
         {.table = own_table != nullptr ? own_table : model_.token_embedding, .out = embedded});
@@ -90,10 +55,7 @@ class EaglePass final : public DraftLayer {
     norm(weights_.hidden_norm, stream, joined.columns(hidden, hidden));
     if (begins_normed_) norm(weights_.hidden_norm, stream, stream);
     transformer_.run_layer_beside(0, joined, stream);
-    if (num_output_rows == 0) return;
-    const Tensor drawn_from = drawn_from_.first_rows(num_output_rows);
-    device_.gather_output_rows(stream, drawn_from);
-    norm(weights_.final_norm, drawn_from, normed_.first_rows(num_output_rows));
+    gather(stream, num_output_rows);
   }
 
   void sample(int32_t num_output_rows) override {
@@ -111,32 +73,11 @@ class EaglePass final : public DraftLayer {
     device_.matmul({.x = reported, .w = weights_.embedding_in.get(), .out = stream});
   }
 
-  void norm(const DeviceVector& weight, const Tensor& x, const Tensor& out) {
-    device_.norm({.kind = config_.norm_kind,
-                  .eps = config_.norm_eps,
-                  .weight = weight.get(),
-                  .x = x,
-                  .residual = {},
-                  .out = out});
-  }
-
-  const ModelConfig config_;
   const bool begins_normed_;
   const bool hands_on_normed_;
-  const ModelWeights weights_;
   const std::vector<int32_t> token_ids_;  // of each that is drawn the model's; empty: the same
   Buffer draw_ids_;                       // the same, for the device
-  Device& device_;
-  const std::unique_ptr<Communicator> communicator_;
-  const DraftedModel model_;
-  Transformer transformer_;
   bool is_own_ = false;
-  DraftRows memory_;
-  Tensor reported_;    // (max_batch_tokens, fc_cols)
-  Tensor stream_;      // (max_batch_tokens, hidden) each, but `joined_` of twice as many columns
-  Tensor joined_;      // the embedding and the hidden state, normed
-  Tensor drawn_from_;  // of the rows that are drawn from
-  Tensor normed_;
 };
 
 // Fields that only files of EAGLE-3 have.
@@ -187,31 +128,29 @@ class PreparedEagle final : public PreparedDrafter {
   ReportedRows reported_rows() const override { return layer_.reported_rows(); }
 
   DrafterBytes bytes(const Device& device, const DrafterSizes& sizes) const override {
-    const ModelConfig& config = layer_.config();
-    const OwnCache cache(config, widest_input(layer_), kv_dtype_, sizes);
+    const OwnCache cache = cache_of(sizes);
     return {.weights = plan_weight_bytes(layer_.stored(), device, weights_),
             .workspace =
-                Transformer::workspace_bytes(config, device.info(), 1, sizes.max_batch_tokens) +
-                DraftRows::bytes(device, sizes.max_batch_tokens * EaglePass::row_elements(layer_)) +
-                static_cast<int64_t>(token_ids_.size() * sizeof(int32_t)) +
-                cache.slot_bytes(device) + waiting_row_bytes(sizes, layer_.fc_cols()),
+                OwnLayer::workspace_bytes(device, layer_.config(), layer_.fc_cols(), cache, sizes) +
+                static_cast<int64_t>(token_ids_.size() * sizeof(int32_t)),
             .block = cache.block_bytes(device)};
   }
 
   std::unique_ptr<Drafter> load(const DraftedModel& model) override {
-    const OwnCache cache(layer_.config(), widest_input(layer_), kv_dtype_, model.sizes);
-    auto device = backend_.make_device(device_);
-    ModelWeights weights = load_tensors(*device);
-    if (model.stop.stop_requested()) throw Error(Code::kCancelled, "the load was stopped");
-    const RowDrafterOptions options = cache.allocate(*device);
-    Device* const ranks[] = {device.get()};
-    auto communicators = backend_.make_communicators(ranks);
-    auto layer = std::make_unique<EaglePass>(layer_, std::move(weights), token_ids_, *device,
-                                             std::move(communicators.front()), cache.plan(), model);
-    return std::make_unique<RowDrafter>(std::move(device), std::move(layer), options);
+    return load_own_layer(
+        backend_, device_, cache_of(model.sizes), model,
+        [&](Device& device) { return load_tensors(device); },
+        [&](OwnLayerParts parts) {
+          return std::make_unique<EaglePass>(layer_, token_ids_, std::move(parts));
+        });
   }
 
  private:
+  OwnCache cache_of(const DrafterSizes& sizes) const {
+    const int32_t widest = std::max(layer_.fc_cols(), layer_.stored().config.attention_input_size);
+    return {layer_.config(), widest, kv_dtype_, sizes};
+  }
+
   ModelWeights load_tensors(Device& device) const {
     if (checkpoint_ != nullptr) {
       return load_weights(layer_.stored(), *checkpoint_, device, weights_);
