@@ -45,6 +45,7 @@ void HiddenDrafter::draft(std::span<const Wanted> wanted) {
     const bool is_known = static_cast<int64_t>(each.hidden.size()) == input.cols;
     if (is_known && each.max_tokens > 0 && std::ssize(rows_) < max_rows_) rows_.push_back(&each);
   }
+  if (rows_.empty()) return;
   // Rows that are done leave from the end.
   std::ranges::stable_sort(rows_, std::ranges::greater{}, &Wanted::max_tokens);
   hidden_.clear();
