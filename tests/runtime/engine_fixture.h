@@ -45,7 +45,13 @@ inline std::string expected_text(std::string_view prompt,
 }
 
 inline void wait_until_idle(const Engine& engine) {
-  for (int i = 0; i < 5000 && engine.num_live_requests() > 0; ++i) {
+  const auto is_busy = [&engine] {
+    if (engine.num_live_requests() > 0) return true;
+    // What the engine tells of itself is published behind the step that ended the last of them.
+    const EngineStats stats = engine.stats();
+    return stats.num_running > 0 || stats.num_waiting > 0;
+  };
+  for (int i = 0; i < 5000 && is_busy(); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   std::this_thread::sleep_for(std::chrono::milliseconds(5));
