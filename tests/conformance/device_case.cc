@@ -51,7 +51,7 @@ Backend* real_gpu() {
       (void)cuda.num_devices();
       return &cuda;
     } catch (const Error& error) {
-      fmt::print(stderr, "skipped on a GPU, run on an emulated one only: {}\n", error.what());
+      fmt::print(stderr, "skipped on a GPU: {}\n", error.what());
       return nullptr;
     }
   }();
@@ -82,7 +82,9 @@ std::vector<DeviceCase> device_cases() {
                        .bit_group = "cpu"});
     }
   }
+#ifndef TGI_WITHOUT_EMULATED_GPU
   add_cuda(cuda::emulated_backend(), "cuda emulated", cases);
+#endif
   if (Backend* const gpu = real_gpu()) add_cuda(*gpu, "cuda", cases);
   return cases;
 }

@@ -370,7 +370,9 @@ TEST_CASE("a state that no kernel holds is refused before anything is allocated"
     ++num_refused;
     CHECK_THROWS_WITH(bytes_of(513), Catch::Contains("513") && Catch::Contains("--backend cpu"));
   }
+#ifndef TGI_WITHOUT_EMULATED_GPU
   CHECK(num_refused > 0);
+#endif
 }
 
 }  // namespace tgi::state_test
