@@ -40,6 +40,8 @@ extern const Architecture kLlama4, kLlama4Multimodal, kPhimoe, kBamba, kQwen35, 
 extern const Architecture kVaultGemma, kGemma3n, kGemma3nMultimodal, kGemma4Unified,
     kGemma4UnifiedMultimodal, kGraniteSwa, kGraniteMoeSwa, kMellum, kHyV3, kCohere2Moe, kGptNeo,
     kApertus;
+extern const Architecture kIdefics3, kSmolVlm, kInternVl, kLfm2Vl, kLightOnOcr, kFastVlm, kGotOcr2,
+    kAroundLlama, kVoxtral, kAroundQwen2;
 
 namespace {
 
@@ -153,6 +155,16 @@ constexpr std::array kArchitectures = {
     &kQwen3VlMoe,
     &kLlava,
     &kLlavaOneVision,
+    &kIdefics3,
+    &kSmolVlm,
+    &kInternVl,
+    &kLfm2Vl,
+    &kLightOnOcr,
+    &kFastVlm,
+    &kGotOcr2,
+    &kAroundLlama,
+    &kVoxtral,
+    &kAroundQwen2,
     &kSolarOpen,
     &kBert,
     &kRoberta,

@@ -12,6 +12,7 @@
 namespace tgi {
 
 inline constexpr std::string_view kImages = "is about images, and only text is read";
+inline constexpr std::string_view kSounds = "is about sounds, and only text is read";
 
 inline constexpr auto kMultimodalFields = std::to_array<KnownField>({
     read_or_null("text_config"),
@@ -41,16 +42,16 @@ inline constexpr auto kMultimodalIgnored = std::to_array<std::string_view>({
     "multi_modal_projector.*",
 });
 
-// `default_text`: Architecture's.
-constexpr Architecture multimodal_of(
-    std::span<const std::string_view> names,
-    std::span<const std::string_view> model_types,
-    std::string_view default_text,
-    std::span<const KnownField> fields = kMultimodalFields,
-    std::span<const std::string_view> ignored = kMultimodalIgnored) {
+// `default_text`, `prefix`: Architecture's.
+constexpr Architecture multimodal_of(std::span<const std::string_view> names,
+                                     std::span<const std::string_view> model_types,
+                                     std::string_view default_text,
+                                     std::span<const KnownField> fields = kMultimodalFields,
+                                     std::span<const std::string_view> ignored = kMultimodalIgnored,
+                                     std::string_view prefix = "language_model.") {
   return {.names = names,
           .model_types = model_types,
-          .prefix = "language_model.",
+          .prefix = prefix,
           .read_config = nullptr,
           .fields = fields,
           .tensors = {},

@@ -3,10 +3,10 @@
 from .dense_layernorm import OPT
 from .dense_rms import EXAONE4, MINISTRAL3
 from .experts import CORRECTION, LLAMA4
-from .first import LLAMA, MISTRAL
+from .first import LLAMA, MISTRAL, QWEN2, QWEN3
 from .more import LFM2_MOE, NEMOTRON_H
 from .spelling import architecture, new_dtype, new_rope, without
-from .state import MAMBA, NEWER, QWEN3_NEXT, ZERO
+from .state import LFM2, MAMBA, NEWER, QWEN3_NEXT, ZERO
 
 VISION = dict(model_type="pixtral", hidden_size=16, intermediate_size=16, num_hidden_layers=1,
               num_attention_heads=2, image_size=8, patch_size=4, head_dim=8)
@@ -76,9 +76,53 @@ BIAS = {"keep_float32": ["expert_bias"], "needs": [5, 23]}
 LLAMA_VISION = dict(model_type="llama4_vision_model", hidden_size=16, intermediate_size=64, num_hidden_layers=1,
                     num_attention_heads=2, image_size=8, patch_size=4, vision_output_dim=16, projector_input_dim=16,
                     projector_output_dim=16)
+LFM2_PUBLISHED = without(LFM2, "tie_embedding") | dict(
+    tie_word_embeddings=True, block_mlp_init_scale=1.0, block_out_init_scale=1.0, block_use_xavier_init=True,
+    conv_use_xavier_init=True)
+SIGLIP = dict(model_type="siglip_vision_model", hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2,
+              image_size=8, patch_size=4)
+SMOLVLM_VISION = SIGLIP | dict(model_type="smolvlm_vision")
+INTERNVL_VISION = dict(model_type="internvl_vision", hidden_size=16, intermediate_size=16, num_hidden_layers=1,
+                       num_attention_heads=2, image_size=[8, 8], patch_size=[4, 4])
+CLIP = dict(model_type="clip_vision_model", hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2,
+            image_size=8, patch_size=4, projection_dim=8, vocab_size=10)
+VOXTRAL_SOUNDS = dict(model_type="voxtral_encoder", hidden_size=16, intermediate_size=16, num_hidden_layers=1,
+                      num_attention_heads=2, num_mel_bins=8, max_source_positions=16, head_dim=8, vocab_size=10)
+QWEN2_SOUNDS = dict(model_type="qwen2_audio_encoder", d_model=16, encoder_ffn_dim=16, encoder_layers=1,
+                    encoder_attention_heads=2, num_mel_bins=8, max_source_positions=16)
 
 # name -> (config.json, storage)
 MODELS = {
+    "smolvlm": (
+        multimodal("SmolVLMForConditionalGeneration", "smolvlm", LLAMA | dict(tie_word_embeddings=False), SMOLVLM_VISION,
+                   image_token_id=60, scale_factor=2, use_cache=True), NEWER),
+    "smolvlm-tied-three-heads-f16": (
+        multimodal("SmolVLMForConditionalGeneration", "smolvlm",
+                   LLAMA | dict(tie_word_embeddings=True, num_attention_heads=3, num_key_value_heads=3), SMOLVLM_VISION,
+                   torch_dtype="float16"), NEWER | {"embedding_scale": 0.25}),
+    "idefics3": (
+        multimodal("Idefics3ForConditionalGeneration", "idefics3", LLAMA | dict(tie_word_embeddings=False),
+                   SIGLIP | dict(model_type="idefics3_vision"), scale_factor=2), NEWER | {"shards": 2}),
+    "internvl": (
+        multimodal("InternVLForConditionalGeneration", "internvl", QWEN2 | dict(tie_word_embeddings=False), INTERNVL_VISION,
+                   image_token_id=60, image_seq_length=4, downsample_ratio=0.5, projector_hidden_act="gelu",
+                   vision_feature_layer=-1, vision_feature_select_strategy="default"), NEWER),
+    "internvl-qwen3-tied-f16": (
+        multimodal("InternVLForConditionalGeneration", "internvl", QWEN3 | dict(tie_word_embeddings=True), INTERNVL_VISION,
+                   torch_dtype="float16"), NEWER | {"embedding_scale": 0.25}),
+    "lfm2-vl": (
+        multimodal("Lfm2VlForConditionalGeneration", "lfm2_vl", LFM2_PUBLISHED, SIGLIP | dict(model_type="siglip2_vision_model"),
+                   image_token_id=60, downsample_factor=2, projector_hidden_size=20, projector_bias=True), NEWER),
+    "llava-next-video": (
+        multimodal("LlavaNextVideoForConditionalGeneration", "llava_next_video", LLAMA | dict(tie_word_embeddings=False),
+                   CLIP, image_token_index=60, video_token_index=59, spatial_pool_mode="average", spatial_pool_stride=2,
+                   image_grid_pinpoints=[[8, 8]]), NEWER),
+    "voxtral": (
+        without(multimodal("VoxtralForConditionalGeneration", "voxtral", LLAMA | dict(tie_word_embeddings=False),
+                           audio_config=VOXTRAL_SOUNDS, audio_token_id=24), "vision_config"), NEWER),
+    "qwen2-audio": (
+        without(multimodal("Qwen2AudioForConditionalGeneration", "qwen2_audio", QWEN2 | dict(tie_word_embeddings=False),
+                           audio_config=QWEN2_SOUNDS, audio_token_index=60), "vision_config"), NEWER),
     "llama4-multimodal": (
         multimodal("Llama4ForConditionalGeneration", "llama4", LLAMA4 | dict(no_rope_layers=[], num_hidden_layers=4),
                    LLAMA_VISION, boi_token_index=58, eoi_token_index=59, image_token_index=60),
