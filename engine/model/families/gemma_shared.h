@@ -52,7 +52,6 @@ inline void read_shared_kv(const JsonReader& config, int64_t default_shared, Mod
   for (LayerPlan& layer : model.layers) layer.divides_v = layer.has_own_kv();
 }
 
-
 inline constexpr auto kSoundAndImageFields =
     join_fields(kMultimodalFields,
                 std::to_array<KnownField>({
