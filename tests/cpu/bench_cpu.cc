@@ -221,24 +221,29 @@ void bench_pack(Device& device, const Peaks& peaks) {
   }
 }
 
-// 32 query heads on 4 KV heads of 64, as a 1.1B llama has.
-void bench_attention(const CpuOptions& options, const Peaks& peaks) {
-  fmt::print("\n{:<22}{:>9}{:>9}{:>10}{:>9}{:>8}{:>10}{:>8}\n", "attention (32/4 x 64)", "queries",
-             "context", "us", "GB/s", "of read", "GFLOP/s", "of peak");
+// 32 query heads of 64; on 4 KV heads, as a 1.1B llama has, or as many.
+void bench_attention(const CpuOptions& options,
+                     const Peaks& peaks,
+                     DType cache,
+                     int32_t num_kv_heads) {
   constexpr int32_t kHeads = 32;
-  constexpr int32_t kKvHeads = 4;
   constexpr int32_t kHeadDim = 64;
-  for (const auto& [queries, context] :
-       {std::pair<int32_t, int32_t>{1, 512}, {1, 4096}, {1, 32768}, {512, 512}, {512, 4096}}) {
+  for (const auto& [queries, context] : {std::pair<int32_t, int32_t>{1, 64},
+                                         {1, 512},
+                                         {1, 4096},
+                                         {1, 8192},
+                                         {1, 32768},
+                                         {512, 512},
+                                         {512, 4096}}) {
     const auto device = make_cpu_device(options);
     constexpr int32_t kLayers = 4;
     const int32_t blocks = (context + 15) / 16;
     device->allocate_state({.num_layers = kLayers,
-                            .num_kv_heads = kKvHeads,
+                            .num_kv_heads = num_kv_heads,
                             .head_dim = kHeadDim,
                             .block_size = 16,
                             .num_blocks = blocks,
-                            .dtype = DType::kBF16},
+                            .dtype = cache},
                            {.num_slots = 1,
                             .max_blocks_per_slot = blocks,
                             .max_batch_tokens = context,
@@ -254,13 +259,13 @@ void bench_attention(const CpuOptions& options, const Peaks& peaks) {
     for (int32_t i = 0; i < blocks; ++i) {
       batch.block_appends.push_back({.slot = 0, .index = i, .block = blocks - 1 - i});
     }
-    const int32_t width = (kHeads + 2 * kKvHeads) * kHeadDim;
+    const int32_t width = (kHeads + 2 * num_kv_heads) * kHeadDim;
     DeviceTensor qkv(*device, context, width, Random(3).values(int64_t{context} * width));
     run_step(*device, batch, [&] {
       for (int32_t layer = 0; layer < kLayers; ++layer) {
         device->qk_norm_rope_store_kv({.place = {.layer = layer},
                                        .num_heads = kHeads,
-                                       .num_kv_heads = kKvHeads,
+                                       .num_kv_heads = num_kv_heads,
                                        .head_dim = kHeadDim,
                                        .q_norm = nullptr,
                                        .k_norm = nullptr,
@@ -278,7 +283,7 @@ void bench_attention(const CpuOptions& options, const Peaks& peaks) {
         for (int32_t layer = 0; layer < kLayers; ++layer) {
           device->attention({.place = {.layer = layer},
                              .num_heads = kHeads,
-                             .num_kv_heads = kKvHeads,
+                             .num_kv_heads = num_kv_heads,
                              .head_dim = kHeadDim,
                              .scale = 0.125F,
                              .q = qkv.view().first_rows(queries).columns(0, kHeads * kHeadDim),
@@ -287,12 +292,15 @@ void bench_attention(const CpuOptions& options, const Peaks& peaks) {
       });
     });
     seconds /= kLayers;
-    const double bytes = 2.0 * context * kKvHeads * kHeadDim * 2.0 / seconds;
+    const double number_bytes =
+        static_cast<double>(dtype_size(cache)) + (cache == DType::kInt8 ? 4.0 / kHeadDim : 0.0);
+    const double bytes = 2.0 * context * num_kv_heads * kHeadDim * number_bytes / seconds;
     const double seen = queries * (context - 0.5 * (queries - 1));
     const double flops = 4.0 * seen * kHeads * kHeadDim / seconds;
-    fmt::print("{:<22}{:>9}{:>9}{:>10.0f}{:>9.1f}{:>7.0f}%{:>10.0f}{:>7.0f}%\n", "bf16 cache",
-               queries, context, seconds * 1e6, bytes * 1e-9, 100 * bytes / peaks.read_bytes_per_s,
-               flops * 1e-9, 100 * flops / peaks.flops);
+    fmt::print("{:<22}{:>9}{:>9}{:>10.0f}{:>9.1f}{:>7.0f}%{:>10.0f}{:>7.0f}%\n",
+               fmt::format("{} cache, {} heads", dtype_name(cache), num_kv_heads), queries, context,
+               seconds * 1e6, bytes * 1e-9, 100 * bytes / peaks.read_bytes_per_s, flops * 1e-9,
+               100 * flops / peaks.flops);
   }
 }
 
@@ -360,7 +368,15 @@ int run(int argc, char** argv) {
                           .max_matmul_cols = 8192});
   if (wants("pack")) bench_pack(*device, peaks);
   if (wants("matmul")) bench_matmul(*device, kernels, pool, peaks.read_bytes_per_s);
-  if (wants("attention")) bench_attention(options, peaks);
+  if (wants("attention")) {
+    fmt::print("\n{:<22}{:>9}{:>9}{:>10}{:>9}{:>8}{:>10}{:>8}\n", "attention (32 x 64)", "queries",
+               "context", "us", "GB/s", "of read", "GFLOP/s", "of peak");
+    for (const int32_t num_kv_heads : {4, 32}) {
+      for (const DType cache : {DType::kBF16, DType::kF8E4M3, DType::kInt8}) {
+        bench_attention(options, peaks, cache, num_kv_heads);
+      }
+    }
+  }
   if (wants("other")) bench_other(kernels, pool);
   return 0;
 }

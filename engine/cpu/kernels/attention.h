@@ -8,17 +8,13 @@
 #include <limits>
 #include <type_traits>
 
-#include "engine/cpu/kernels/decode_codes.h"
+#include "engine/cpu/kernels/cache_tile.h"
 #include "engine/cpu/kernels/kernel_table.h"
 #include "engine/cpu/kernels/tile.h"
-#include "engine/cpu/kernels/turn_block.h"
 #include "engine/cpu/kernels/vector_math.h"
 #include "engine/cpu/panel_layout.h"
 
 namespace tgi {
-
-inline constexpr int64_t kChunk = 16;  // positions of one panel of keys
-inline constexpr int kChunksPerTile = kAttentionTile / kChunk;
 
 // KeyDot multiplies with panels of keys, ValueDot with the 16 positions of a panel of values.
 template <typename KeyDot, typename ValueDot, DType kDType, PairOrder kOrder>
@@ -37,12 +33,11 @@ class AttentionRun {
             last_values_ + width_ * (block.values_are_taken() ? kAttentionTile : kChunk) * 4)),
         scores_(sums_ + kMaxAttentionRows * width_),
         totals_(scores_ + kMaxAttentionRows * kAttentionTile),
-        key_panel_bytes_(
-            PanelLayout{.type = panel_type(kDType), .cols = block.head_dim, .pair_order = kOrder}
-                .bytes()),
-        key_scales_(totals_ + kMaxAttentionRows * 16),
-        value_scales_(block.v == nullptr ? key_scales_ : key_scales_ + kAttentionTile),
-        decoded_keys_(reinterpret_cast<std::byte*>(key_scales_ + 2 * kAttentionTile)) {}
+        scales_(totals_ + kMaxAttentionRows * 16),
+        tile_(block,
+              last_values_,
+              scales_,
+              reinterpret_cast<std::byte*>(scales_ + 2 * kAttentionTile)) {}
 
   void run() {
     begin();
@@ -52,15 +47,11 @@ class AttentionRun {
       const int64_t begin = tile * kAttentionTile;
       // Positions that this call may look at; what lies behind was never written.
       const int64_t count = last + 1 - begin < kAttentionTile ? last + 1 - begin : kAttentionTile;
-      if (holds_codes()) decode_tile(begin, count, last);
-      score(begin, count, last);
+      tile_.begin_keys(begin, count, last);
+      score();
       for (int64_t r = 0; r < block_.num_rows; ++r) soften(r, begin, count);
-      if (block_.v == nullptr) {
-        take_values(begin, count);
-      } else if (!holds_codes() && count % kChunk != 0) {
-        copy_last_values(begin + count);
-      }
-      weigh(begin, count, last);
+      tile_.begin_values();
+      weigh();
     }
     finish();
   }
@@ -83,144 +74,6 @@ class AttentionRun {
     const int64_t window = block_.sliding_window == 0 ? end : p + block_.sliding_window - 1;
     return window < end ? window : end;
   }
-  bool holds_codes() const {
-    if constexpr (kDType != DType::kBF16) return false;
-    return block_.codes != CacheCodes::kNone;
-  }
-  bool has_scales() const {
-    if constexpr (kDType != DType::kBF16) return false;
-    return block_.codes == CacheCodes::kInt8;
-  }
-  // Of a chunk whose numbers take `bytes` in panels.
-  int64_t stored_bytes(int64_t bytes) const {
-    return holds_codes() ? bytes / kElementBytes + (has_scales() ? kScaleBytes : 0) : bytes;
-  }
-  // The keys of the 16 positions from `position` on, as they are stored.
-  const std::byte* key_chunk(int64_t position) const {
-    const int64_t block = block_.block_table[position / block_.block_size];
-    return block_.k + block * block_.k_block_stride_bytes +
-           position % block_.block_size / kChunk * stored_bytes(key_panel_bytes_);
-  }
-  // As panels: of the tile that is worked on.
-  const std::byte* key_panel(int64_t begin, int64_t chunk) const {
-    return holds_codes() ? decoded_keys_ + chunk * key_panel_bytes_
-                         : key_chunk(begin + chunk * kChunk);
-  }
-  const std::byte* value_chunk(int64_t position) const {
-    const int64_t block = block_.block_table[position / block_.block_size];
-    return block_.v + block * block_.v_block_stride_bytes +
-           position % block_.block_size / kChunk * stored_bytes(value_chunk_bytes());
-  }
-  int64_t value_chunk_bytes() const { return width_ / 16 * kValuePanelBytes; }
-  template <int NP>
-  void value_panels(int64_t position, int64_t panel, const std::byte* (&out)[NP]) const {
-    const std::byte* values = value_chunk(position);
-    for (int j = 0; j < NP; ++j) out[j] = values + (panel + j) * kValuePanelBytes;
-  }
-
-  // Of what lies in the workspace of this tile.
-  template <int NP>
-  void taken_panels(int64_t in_tile, int64_t panel, const std::byte* (&out)[NP]) const {
-    const std::byte* values = last_values_ + in_tile / kChunk * (width_ / 16) * kValuePanelBytes;
-    for (int j = 0; j < NP; ++j) out[j] = values + (panel + j) * kValuePanelBytes;
-  }
-
-  // The chunk that `end` lies in, with zeros from there on: what lies behind may be anything, and
-  // not even 0 times it is 0.
-  void copy_last_values(int64_t end) {
-    const std::byte* first[1];
-    value_panels(end / kChunk * kChunk, 0, first);
-    __builtin_memcpy(last_values_, first[0], static_cast<size_t>(width_ / 16 * kValuePanelBytes));
-    clear_values(last_values_, end % kChunk);
-  }
-  void clear_values(std::byte* values, int64_t from) {
-    for (int64_t panel = 0; panel < width_ / 16; ++panel) {
-      for (int64_t position = from; position < kChunk; ++position) {
-        for (int64_t lane = 0; lane < 16; ++lane) {
-          __builtin_memset(values + panel * kValuePanelBytes + kValueLayout.offset(lane, position),
-                           0, static_cast<size_t>(kValueLayout.bits() / 8));
-        }
-      }
-    }
-  }
-
-  // Keys and values of the tile become bf16, scales lie side by side. Positions from `count` on
-  // have no values and a scale of 0.
-  void decode_tile(int64_t begin, int64_t count, int64_t last) {
-    for (int64_t c = 0; c * kChunk < count; ++c) {
-      const int64_t position = begin + c * kChunk;
-      const int64_t left = count - c * kChunk;
-      const int64_t later = position + kAttentionTile;
-      const std::byte* const keys = key_chunk(position);
-      decode(keys, later <= last ? key_chunk(later) : keys, key_panel_bytes_,
-             decoded_keys_ + c * key_panel_bytes_);
-      take_scales(keys, key_panel_bytes_, left, key_scales_ + c * kChunk);
-      if (block_.v == nullptr) continue;
-      const std::byte* const values = value_chunk(position);
-      std::byte* const decoded = last_values_ + c * value_chunk_bytes();
-      decode(values, later <= last ? value_chunk(later) : values, value_chunk_bytes(), decoded);
-      if (left < kChunk) clear_values(decoded, left);
-      take_scales(values, value_chunk_bytes(), left, value_scales_ + c * kChunk);
-    }
-  }
-  void decode(const std::byte* codes, const std::byte* next, int64_t bytes, std::byte* out) const {
-    const int64_t count = bytes / kElementBytes;
-    if (has_scales()) {
-      decode_codes<V, CacheCodes::kInt8>(codes, next, count, out);
-    } else {
-      decode_codes<V, CacheCodes::kF8E4M3>(codes, next, count, out);
-    }
-  }
-  void take_scales(const std::byte* chunk, int64_t bytes, int64_t left, float* out) const {
-    if (!has_scales()) return;
-    const V scales = V::load(reinterpret_cast<const float*>(chunk + bytes / kElementBytes));
-    V::select(V::first_lanes(left), scales, V::zero()).store(out);
-  }
-
-  // The values of the tile, which are columns of its keys: a panel of keys turned by 16 columns at
-  // a time. Positions from `count` on are zeros.
-  void take_values(int64_t begin, int64_t count) {
-    const int64_t chunk_bytes = value_chunk_bytes();
-    for (int64_t c = 0; c * kChunk < count; ++c) {
-      const std::byte* const keys = key_panel(begin, c);
-      std::byte* const values = last_values_ + c * chunk_bytes;
-      const int64_t left = count - c * kChunk;
-      if (left < kChunk || width_ != block_.value_dim) {
-        __builtin_memset(values, 0, static_cast<size_t>(chunk_bytes));
-      }
-      int64_t d = 0;
-      if constexpr (kDType != DType::kF32) {
-        for (; left >= kChunk && d + 16 <= block_.value_dim; d += 16) turn_block(keys, d, values);
-      }
-      for (; d < block_.value_dim; ++d) turn_column(keys, d, left, values);
-    }
-  }
-
-  // 16 columns from d on, of a chunk that is full.
-  [[gnu::always_inline]] void turn_block(const std::byte* keys,
-                                         int64_t d,
-                                         std::byte* values) const {
-    constexpr int64_t kColumns = kOrder == PairOrder::kEvenOdd ? kPairBlock : 16;
-    BlockTurn<V, kDType, kOrder>::run(keys + d / kColumns * kColumns * kChunk * kElementBytes,
-                                      d % kColumns != 0, values + d / 16 * kValuePanelBytes);
-  }
-
-  // Column d of a panel of keys becomes row d of the panels of values.
-  [[gnu::always_inline]] void turn_column(const std::byte* keys,
-                                          int64_t d,
-                                          int64_t num_positions,
-                                          std::byte* values) const {
-    const std::byte* const from = keys + kKeyLayout.offset(0, d);
-    std::byte* const to = values + d / 16 * kValuePanelBytes + d % 16 * kRowStep;
-    unrolled<kChunk>(TGI_UNROLLED(i) {
-      const int64_t position = i.value;
-      if (position < num_positions) {
-        __builtin_memcpy(to + kValueLayout.offset(0, position), from + position * kKeyStep,
-                         kElementBytes);
-      }
-    });
-  }
-
   void begin() {
     for (int64_t r = 0; r < block_.num_rows; ++r) {
       const float* from = block_.q + query(r) * block_.q_stride + head(r) * block_.head_dim;
@@ -265,36 +118,25 @@ class AttentionRun {
     }
   }
 
-  // scores (num_rows, 64) = q k^T for the chunks that hold the first `count` positions.
-  void score(int64_t begin, int64_t count, int64_t last) {
-    const std::byte* keys[kChunksPerTile] = {};
-    const std::byte* next[kChunksPerTile] = {};
-    const int64_t num_chunks = (count + kChunk - 1) / kChunk;
-    for (int64_t c = 0; c < num_chunks; ++c) {
-      keys[c] = key_panel(begin, c);
-      const int64_t later = begin + kAttentionTile + c * kChunk;
-      next[c] = later <= last && !holds_codes() ? key_chunk(later) : keys[c];
-    }
-    const bool has_next = begin + kAttentionTile <= last && !holds_codes();
+  // scores (num_rows, 64) = q k^T for the chunks that hold positions of the tile.
+  void score() {
+    const int64_t num_chunks = tile_.num_chunks();
     with_panels([&]<int NP>() {
       int64_t c = 0;
-      for (; c + NP <= num_chunks; c += NP) score_chunks<NP>(keys, next, has_next, c);
-      for (; c < num_chunks; ++c) score_chunks<1>(keys, next, has_next, c);
+      for (; c + NP <= num_chunks; c += NP) score_chunks<NP>(c);
+      for (; c < num_chunks; ++c) score_chunks<1>(c);
     });
   }
 
   template <int NP>
-  void score_chunks(const std::byte* const* keys,
-                    const std::byte* const* next,
-                    bool has_next,
-                    int64_t first) {
+  void score_chunks(int64_t first) {
     const std::byte* panels[NP];
     PrefetchOther<NP> ahead;
     for (int j = 0; j < NP; ++j) {
-      panels[j] = keys[first + j];
-      ahead.panels[j] = next[first + j];
+      panels[j] = tile_.key_panel(first + j);
+      ahead.panels[j] = tile_.next_key_panel(first + j);
     }
-    for_row_tiles<NP>(ahead, has_next, [&]<int MR>(const auto& prefetch, int64_t row) {
+    for_row_tiles<NP>(ahead, tile_.fetches_keys(), [&]<int MR>(const auto& prefetch, int64_t row) {
       V sums[MR][NP];
       fill_tile(sums, V::zero());
       const KeyDot dot(block_.head_dim, 0);
@@ -341,11 +183,7 @@ class AttentionRun {
     V total = V::zero();
     for (int c = 0; c < kChunksPerTile; ++c) {
       const V weight = weight_of(x[c] - base);
-      if (has_scales()) {
-        (weight * V::load(value_scales_ + c * kChunk)).store(row + c * kChunk);
-      } else {
-        weight.store(row + c * kChunk);
-      }
+      (tile_.has_scales() ? weight * tile_.value_scales(c) : weight).store(row + c * kChunk);
       total = total + weight;
     }
     for (int64_t i = 0; i < count; i += kChunk) {
@@ -360,7 +198,7 @@ class AttentionRun {
 
   V score_scale(int64_t chunk) const {
     const V scale = V::set1(block_.scale);
-    return has_scales() ? V::load(key_scales_ + chunk * kChunk) * scale : scale;
+    return tile_.has_scales() ? tile_.key_scales(chunk) * scale : scale;
   }
 
   // Scores of 16 keys from position `first` on, with what ALiBi adds for their distance. Positions
@@ -392,51 +230,42 @@ class AttentionRun {
   }
 
   // sums (num_rows, value_dim) = sums * rescale + weights v.
-  void weigh(int64_t begin, int64_t count, int64_t last) {
+  void weigh() {
     const int64_t num_panels = width_ / 16;
     with_panels([&]<int NP>() {
       int64_t panel = 0;
-      for (; panel + NP <= num_panels; panel += NP) weigh_panels<NP>(begin, count, last, panel);
-      for (; panel < num_panels; ++panel) weigh_panels<1>(begin, count, last, panel);
+      for (; panel + NP <= num_panels; panel += NP) weigh_panels<NP>(panel);
+      for (; panel < num_panels; ++panel) weigh_panels<1>(panel);
     });
   }
 
   template <int NP>
-  void weigh_panels(int64_t begin, int64_t count, int64_t last, int64_t panel) {
-    // The next tile is fetched only where it is whole: then each chunk here has one there.
-    const bool has_next = !block_.values_are_taken() && begin + 2 * kAttentionTile <= last + 1;
-    for_row_tiles<NP>(
-        PrefetchOther<NP>{}, has_next, [&]<int MR>(const auto& prefetch, int64_t row) {
-          V sums[MR][NP];
-          float* const out = sums_ + row * width_ + panel * 16;
-          for (int r = 0; r < MR; ++r) {
-            const V rescale = V::set1(rescale_[row + r]);
-            for (int j = 0; j < NP; ++j) sums[r][j] = V::load(out + r * width_ + j * 16) * rescale;
-          }
-          for (int64_t i = 0; i < count; i += kChunk) {
-            const std::byte* panels[NP];
-            if (block_.values_are_taken()) {
-              taken_panels(i, panel, panels);
-            } else {
-              value_panels(begin + i, panel, panels);
-            }
-            if (!block_.values_are_taken() && count - i < kChunk) {
-              for (int j = 0; j < NP; ++j) {
-                panels[j] = last_values_ + (panel + j) * kValuePanelBytes;
-              }
-            }
-            auto ahead = prefetch;
-            if constexpr (!std::is_same_v<decltype(ahead), NoPrefetch>) {
-              value_panels(begin + kAttentionTile + i, panel, ahead.panels);
-            }
-            const ValueDot dot(kChunk, 0);
-            dot.template accumulate<MR, NP>(weights_ + row * kWeightBytes + i * 4, kWeightBytes, 0,
-                                            kChunk, panels, sums, ahead);
-          }
-          for (int r = 0; r < MR; ++r) {
-            for (int j = 0; j < NP; ++j) sums[r][j].store(out + r * width_ + j * 16);
-          }
-        });
+  void weigh_panels(int64_t panel) {
+    for_row_tiles<NP>(PrefetchOther<NP>{}, tile_.fetches_values(),
+                      [&]<int MR>(const auto& prefetch, int64_t row) {
+                        V sums[MR][NP];
+                        float* const out = sums_ + row * width_ + panel * 16;
+                        for (int r = 0; r < MR; ++r) {
+                          const V rescale = V::set1(rescale_[row + r]);
+                          for (int j = 0; j < NP; ++j)
+                            sums[r][j] = V::load(out + r * width_ + j * 16) * rescale;
+                        }
+                        for (int64_t c = 0; c < tile_.num_chunks(); ++c) {
+                          const std::byte* panels[NP];
+                          tile_.value_panels(c, panel, panels);
+                          auto ahead = prefetch;
+                          if constexpr (!std::is_same_v<decltype(ahead), NoPrefetch>) {
+                            tile_.next_value_panels(c, panel, ahead.panels);
+                          }
+                          const ValueDot dot(kChunk, 0);
+                          dot.template accumulate<MR, NP>(
+                              weights_ + row * kWeightBytes + c * kChunk * 4, kWeightBytes, 0,
+                              kChunk, panels, sums, ahead);
+                        }
+                        for (int r = 0; r < MR; ++r) {
+                          for (int j = 0; j < NP; ++j) sums[r][j].store(out + r * width_ + j * 16);
+                        }
+                      });
   }
 
   void finish() {
@@ -452,19 +281,7 @@ class AttentionRun {
     }
   }
 
-  static constexpr PanelLayout kValueLayout{.type = panel_type(kDType),
-                                            .cols = kChunk,
-                                            .pair_order = kOrder,
-                                            .pair_block = kValuePairBlock};
-  static constexpr int64_t kValuePanelBytes = kValueLayout.bytes();
   static constexpr int64_t kWeightBytes = kAttentionTile * 4;
-  static constexpr int64_t kElementBytes = kValueLayout.bits() / 8;
-  static constexpr int64_t kScaleBytes = kChunk * 4;  // of int8
-  // Of the panels of keys, for places in them, which don't hang on the columns.
-  static constexpr PanelLayout kKeyLayout{.type = panel_type(kDType), .pair_order = kOrder};
-  // To the next position, and to the next of 16 columns in a panel of values.
-  static constexpr int64_t kKeyStep = kKeyLayout.offset(1, 0) - kKeyLayout.offset(0, 0);
-  static constexpr int64_t kRowStep = kValueLayout.offset(1, 0) - kValueLayout.offset(0, 0);
 
   const AttentionBlock& block_;
   const int64_t width_;       // value_dim rounded up to 16
@@ -477,11 +294,8 @@ class AttentionRun {
   float* const sums_;    // (num_rows, width)
   float* const scores_;  // (num_rows, 64)
   float* const totals_;  // (num_rows, 16)
-  const int64_t key_panel_bytes_;
-  // Of a tile of codes: (64) each, and its keys.
-  float* const key_scales_;
-  float* const value_scales_;
-  std::byte* const decoded_keys_;
+  float* const scales_;  // (2, 64), of codes
+  CacheTile<V, kDType, kOrder> tile_;
   float max_[kMaxAttentionRows];
   float rescale_[kMaxAttentionRows];
 };

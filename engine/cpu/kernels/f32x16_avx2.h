@@ -75,6 +75,37 @@ struct F32x16Avx2 {
     };
     return {widen(bytes), widen(_mm_srli_si128(bytes, 8))};
   }
+  // As in f32x16_avx512.h, with a table of what is below the normal numbers alone.
+  static void decode_e4m3(const std::byte* codes, std::byte* out) {
+    const __m256i subnormal = _mm256_broadcastsi128_si256(
+        _mm_setr_epi16(0, 0x3B00, 0x3B80, 0x3BC0, 0x3C00, 0x3C20, 0x3C40, 0x3C60));
+    for (int64_t i = 0; i < 64; i += 16) {
+      const __m256i code = _mm256_cvtepu8_epi16(load_halves(codes + i));
+      const __m256i magnitude = _mm256_and_si256(code, _mm256_set1_epi16(0x7F));
+      const __m256i normal =
+          _mm256_add_epi16(_mm256_slli_epi16(magnitude, 4), _mm256_set1_epi16(0x3C00));
+      // Its two bytes are those at 2 * magnitude and behind.
+      const __m256i place = _mm256_add_epi16(
+          _mm256_mullo_epi16(magnitude, _mm256_set1_epi16(0x0202)), _mm256_set1_epi16(0x0100));
+      const __m256i is_subnormal = _mm256_cmpgt_epi16(_mm256_set1_epi16(8), magnitude);
+      const __m256i is_nan = _mm256_cmpeq_epi16(magnitude, _mm256_set1_epi16(0x7F));
+      const __m256i finite =
+          _mm256_blendv_epi8(normal, _mm256_shuffle_epi8(subnormal, place), is_subnormal);
+      const __m256i value = _mm256_blendv_epi8(finite, _mm256_set1_epi16(0x7FC0), is_nan);
+      const __m256i sign = _mm256_and_si256(_mm256_slli_epi16(code, 8),
+                                            _mm256_set1_epi16(static_cast<int16_t>(0x8000)));
+      store_ints(out + i * 2, _mm256_or_si256(value, sign));
+    }
+  }
+  static void decode_int8(const std::byte* codes, std::byte* out) {
+    for (int64_t i = 0; i < 64; i += 16) {
+      const F32x16Avx2 value = load_int8(codes + i);
+      const __m256i packed =
+          _mm256_packus_epi32(_mm256_srli_epi32(_mm256_castps_si256(value.low), 16),
+                              _mm256_srli_epi32(_mm256_castps_si256(value.high), 16));
+      store_ints(out + i * 2, _mm256_permute4x64_epi64(packed, 0xD8));
+    }
+  }
   void store_f16(std::byte* to) const {
     store_halves(to, _mm256_cvtps_ph(low, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
     store_halves(to + 16, _mm256_cvtps_ph(high, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));

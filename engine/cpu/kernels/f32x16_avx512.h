@@ -65,6 +65,39 @@ struct LanesAvx512 {
     const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
     return {_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu8_epi32(bytes), 23))};
   }
+  // e4m3's exponent is 120 below that of bf16 and its three digits are the upper ones of seven;
+  // what is below its normal numbers, or none, stands in a table.
+  static void decode_e4m3(const std::byte* codes, std::byte* out) {
+    alignas(64) static constexpr uint16_t kSpecial[32] = {
+        0, 0x3B00, 0x3B80, 0x3BC0, 0x3C00, 0x3C20, 0x3C40, 0x3C60, 0, 0, 0, 0, 0, 0, 0, 0,
+        0, 0,      0,      0,      0,      0,      0,      0,      0, 0, 0, 0, 0, 0, 0, 0x7FC0};
+    const __m512i special = _mm512_load_si512(kSpecial);  // by the lower 5 bits
+    for (int64_t i = 0; i < 64; i += 32) {
+      const __m512i code = _mm512_cvtepu8_epi16(load_halves(codes + i));
+      const __m512i magnitude = _mm512_and_si512(code, _mm512_set1_epi16(0x7F));
+      const __m512i above = _mm512_sub_epi16(magnitude, _mm512_set1_epi16(8));
+      const __mmask32 is_special = _mm512_cmpge_epu16_mask(above, _mm512_set1_epi16(0x7F - 8));
+      const __m512i normal =
+          _mm512_add_epi16(_mm512_slli_epi16(above, 4), _mm512_set1_epi16(0x3C80));
+      const __m512i value = _mm512_mask_permutexvar_epi16(normal, is_special, magnitude, special);
+      // value | (code << 8 & 0x8000)
+      const __m512i sign = _mm512_set1_epi16(static_cast<int16_t>(0x8000));
+      _mm512_storeu_si512(out + i * 2,
+                          _mm512_ternarylogic_epi32(value, _mm512_slli_epi16(code, 8), sign, 0xF8));
+    }
+  }
+  // The upper half of an f32 is what bf16 keeps of it.
+  static void decode_int8(const std::byte* codes, std::byte* out) {
+    alignas(64) static constexpr uint16_t kUpper[32] = {1,  3,  5,  7,  9,  11, 13, 15, 17, 19, 21,
+                                                        23, 25, 27, 29, 31, 33, 35, 37, 39, 41, 43,
+                                                        45, 47, 49, 51, 53, 55, 57, 59, 61, 63};
+    const __m512i upper = _mm512_load_si512(kUpper);
+    for (int64_t i = 0; i < 64; i += 32) {
+      const __m512i first = _mm512_castps_si512(load_int8(codes + i).all);
+      const __m512i second = _mm512_castps_si512(load_int8(codes + i + 16).all);
+      _mm512_storeu_si512(out + i * 2, _mm512_permutex2var_epi16(first, upper, second));
+    }
+  }
   void store_f16(std::byte* to) const {
     store_halves(to, _mm512_cvtps_ph(all, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
   }

@@ -4,11 +4,13 @@
 // vectorised by the compiler.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
+#include "engine/tensor/float8.h"
 #include "engine/tensor/half.h"
 
 namespace tgi {
@@ -91,6 +93,29 @@ struct F32x16Generic {
       std::memcpy(&value, &bits, sizeof value);
       return value;
     });
+  }
+  // Of a KV cache, 64 of them to bf16, which holds every one exactly.
+  static void decode_e4m3(const std::byte* codes, std::byte* out) {
+    static constexpr std::array<uint16_t, 256> kTable = [] {
+      std::array<uint16_t, 256> table{};
+      for (uint32_t code = 0; code < 256; ++code) {
+        const float magnitude = e4m3_to_f32(static_cast<uint8_t>(code & 0x7FU));
+        table[code] =
+            static_cast<uint16_t>(std::bit_cast<uint32_t>(magnitude) >> 16 | (code & 0x80U) << 8);
+      }
+      return table;
+    }();
+    for (int i = 0; i < 64; ++i) {
+      std::memcpy(out + 2 * i, &kTable[std::to_integer<size_t>(codes[i])], 2);
+    }
+  }
+  static void decode_int8(const std::byte* codes, std::byte* out) {
+    for (int i = 0; i < 64; ++i) {
+      const auto value =
+          static_cast<float>(static_cast<int8_t>(std::to_integer<uint8_t>(codes[i])));
+      const auto bits = static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16);
+      std::memcpy(out + 2 * i, &bits, sizeof bits);
+    }
   }
   void store_f16(std::byte* to) const {
     uint16_t bits[16];

@@ -269,6 +269,9 @@ struct KernelTable {
     void (*erf)(const float* x, float* out, int64_t count);
     void (*exp_less_tangent)(const float* x, float* out, int64_t count);
   } math;
+  // Likewise: 64 codes of a KV cache as bf16.
+  void (*decode_e4m3)(const std::byte* codes, std::byte* out);
+  void (*decode_int8)(const std::byte* codes, std::byte* out);
 };
 
 const KernelTable& generic_kernels();

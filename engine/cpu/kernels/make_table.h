@@ -82,6 +82,8 @@ constexpr KernelTable make_kernel_table(std::string_view isa) {
                .tanh = map_array<V, vector_tanh<V>>,
                .erf = map_array<V, vector_erf<V>>,
                .exp_less_tangent = map_array<V, vector_exp_less_tangent<V>>},
+      .decode_e4m3 = V::decode_e4m3,
+      .decode_int8 = V::decode_int8,
   };
 }
 
