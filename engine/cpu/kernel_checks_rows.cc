@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <span>
@@ -11,6 +12,7 @@
 
 #include "engine/cpu/kernel_checks.h"
 #include "engine/cpu/panel_kv_cache.h"
+#include "engine/tensor/half.h"
 
 namespace tgi {
 namespace {
@@ -291,6 +293,31 @@ void add_attention_checks_of(KernelChecks& checks,
   }
 }
 
+// Each of the 256 codes of a KV cache.
+void add_code_checks(KernelChecks& checks) {
+  constexpr int64_t kCodes = 256;
+  const std::span<std::byte> codes = checks.bytes(kCodes);
+  for (size_t i = 0; i < codes.size(); ++i) codes[i] = static_cast<std::byte>(i);
+  const std::span<std::byte> decoded = checks.bytes(kCodes * int64_t{sizeof(uint16_t)});
+  const std::span<float> out = checks.floats(kCodes);
+  using Decode = void (*)(const std::byte* codes, std::byte* out);
+  const auto add = [&](const char* name, Decode KernelTable::*decode) {
+    checks.add(name, [=](const KernelTable& k) {
+      for (size_t i = 0; i < codes.size(); i += 64) {
+        (k.*decode)(codes.data() + i, decoded.data() + i * sizeof(uint16_t));
+      }
+      for (size_t i = 0; i < out.size(); ++i) {
+        uint16_t bits = 0;
+        std::memcpy(&bits, decoded.data() + i * sizeof bits, sizeof bits);
+        out[i] = bf16_to_f32(bits);
+      }
+      return std::span<const float>(out);
+    });
+  };
+  add("decode_e4m3", &KernelTable::decode_e4m3);
+  add("decode_int8", &KernelTable::decode_int8);
+}
+
 }  // namespace
 
 void add_attention_checks(KernelChecks& checks) {
@@ -298,6 +325,7 @@ void add_attention_checks(KernelChecks& checks) {
     add_attention_checks_of(checks, dtype, kHeadDim, 0);
     add_attention_checks_of(checks, dtype, kLatentHeadDim, kLatentDim);
   }
+  add_code_checks(checks);
 }
 
 void add_row_checks(KernelChecks& checks) {

@@ -1,4 +1,4 @@
-"""A gateway and a daemon of a script's own, or a daemon alone, ended with it."""
+"""A gateway and a daemon of a script's own, or a daemon alone, ended with it; and models of random weights for them."""
 
 import contextlib
 import json
@@ -12,6 +12,25 @@ import subprocess
 import sys
 import tempfile
 import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+
+
+def shape_of(name):
+    """The config.json of scripts/bench/shapes, or of a folder elsewhere."""
+    folder = ROOT / "scripts/bench/shapes" / name
+    return json.loads(((folder if folder.exists() else pathlib.Path(name)) / "config.json").read_text())
+
+
+def model_folder(shape, place):
+    """A folder for --load-format dummy with the demo model's tokenizer."""
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(ROOT / "assets/demo" / name, place / name)
+    tokenizer = json.loads((place / "tokenizer.json").read_text())
+    ids = [*tokenizer["model"]["vocab"].values(), *(token["id"] for token in tokenizer["added_tokens"])]
+    size = max(max(ids) + 1, shape.get("vocab_size", 32000))
+    (place / "config.json").write_text(json.dumps(shape | {"vocab_size": -(-size // 64) * 64}))
+    return place
 
 
 class Server:

@@ -195,6 +195,23 @@ def test_bench_speculation(flags):
         assert all(is_positive(cell) for cell in row[2:5]), row
 
 
+def test_bench_kv_cache():
+    table = rows(run("bench_kv_cache", "--quick", "--bin-dir", BIN), r"\d+")
+    assert [row[:2] for row in table] == [[context, dtype] for context in ("64", "512") for dtype in ("bf16", "f8e4m3", "int8")]
+    for row in table:
+        assert is_positive(row[2]) and is_positive(row[4]), row
+        assert row[1] != "bf16" or row[4] == "1.00", row
+
+
+def test_bench_needle():
+    table = rows(run("bench_needle", "--quick", "--bin-dir", BIN), r"\d+")
+    assert [row[:2] for row in table] == [[length, dtype] for length in ("128", "400") for dtype in ("bf16", "f8e4m3", "int8")]
+    for row in table:
+        assert re.fullmatch(r"[0-4] of 4", row[2]) and re.fullmatch(r"[0-4] of 4", row[3]), row
+        assert (float(row[4]) == 0) == (row[1] == "bf16"), row
+    assert table[0][3] == "4 of 4"
+
+
 FAKE_NCU = r"""#!/usr/bin/env python3
 import os, sys
 log = sys.argv[sys.argv.index("--log-file") + 1]

@@ -269,7 +269,7 @@ struct KernelTable {
     void (*erf)(const float* x, float* out, int64_t count);
     void (*exp_less_tangent)(const float* x, float* out, int64_t count);
   } math;
-  // Likewise: 64 codes of a KV cache as bf16.
+  // Likewise, as attention has it inlined: 64 codes of a KV cache as bf16.
   void (*decode_e4m3)(const std::byte* codes, std::byte* out);
   void (*decode_int8)(const std::byte* codes, std::byte* out);
 };
