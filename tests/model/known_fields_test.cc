@@ -186,7 +186,7 @@ TEST_CASE("a field that is not there means what the config class takes for it") 
         check(config.num_kv_heads, {"num_key_value_heads", "n_head", "n_heads"});
       }
       check(config.max_positions, {"max_position_embeddings", "n_positions", "max_seq_len"});
-      CHECK(config.tied_embeddings == defaults.at("tie_word_embeddings").get<bool>());
+      CHECK(config.tied_embeddings == defaults.value("tie_word_embeddings", false));
       CHECK(config.bos_token_id ==
             (text.at("bos_token_id").is_null() ? -1 : text.at("bos_token_id").get<int32_t>()));
     }

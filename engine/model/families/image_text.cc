@@ -88,9 +88,8 @@ constexpr auto kAroundLlamaTypes = std::to_array<std::string_view>(
 
 constexpr std::string_view kLlamaText = R"({"model_type": "llama"})";
 constexpr std::string_view kSmallEpsText = R"({"model_type": "llama", "rms_norm_eps": 1e-5})";
-constexpr std::string_view kQwen2Text = R"({"model_type": "qwen2"})";
 constexpr std::string_view kLightOnText =
-    R"({"model_type": "qwen3", "head_dim": 128, "hidden_size": 1024, "intermediate_size": 3072,
+    R"({"model_type": "qwen3", "tie_word_embeddings": true, "head_dim": 128, "hidden_size": 1024, "intermediate_size": 3072,
         "max_position_embeddings": 40960, "num_attention_heads": 16, "num_hidden_layers": 28,
         "num_key_value_heads": 8, "rope_theta": 1000000, "vocab_size": 151936})";
 constexpr std::string_view kFastVlmText =
@@ -98,7 +97,7 @@ constexpr std::string_view kFastVlmText =
         "intermediate_size": 18944, "num_attention_heads": 28, "num_key_value_heads": 4,
         "num_hidden_layers": 28})";
 constexpr std::string_view kGotOcrText =
-    R"({"model_type": "qwen2", "vocab_size": 151860, "hidden_size": 1024,
+    R"({"model_type": "qwen2", "tie_word_embeddings": true, "vocab_size": 151860, "hidden_size": 1024,
         "intermediate_size": 2816, "num_hidden_layers": 24, "num_attention_heads": 16,
         "num_key_value_heads": 16, "max_position_embeddings": 32768, "rope_theta": 1000000.0})";
 
@@ -118,7 +117,8 @@ constexpr Architecture kIdefics3 =
     around(kIdefics3Names, kIdefics3Types, kSmallEpsText, "text_model.");
 constexpr Architecture kSmolVlm =
     around(kSmolVlmNames, kSmolVlmTypes, kSmallEpsText, "text_model.");
-constexpr Architecture kInternVl = around(kInternVlNames, kInternVlTypes, kQwen2Text);
+constexpr Architecture kInternVl = around(
+    kInternVlNames, kInternVlTypes, R"({"model_type": "qwen2", "tie_word_embeddings": true})");
 constexpr Architecture kLfm2Vl = around(kLfm2VlNames, kLfm2VlTypes, R"({"model_type": "lfm2"})");
 constexpr Architecture kLightOnOcr = around(kLightOnNames, kLightOnTypes, kLightOnText);
 constexpr Architecture kFastVlm = around(kFastVlmNames, kFastVlmTypes, kFastVlmText);
