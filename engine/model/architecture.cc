@@ -41,7 +41,7 @@ extern const Architecture kVaultGemma, kGemma3n, kGemma3nMultimodal, kGemma4Unif
     kGemma4UnifiedMultimodal, kGraniteSwa, kGraniteMoeSwa, kMellum, kHyV3, kCohere2Moe, kGptNeo,
     kApertus;
 extern const Architecture kIdefics3, kSmolVlm, kInternVl, kLfm2Vl, kLightOnOcr, kFastVlm, kGotOcr2,
-    kAroundLlama, kVoxtral, kAroundQwen2;
+    kAroundLlama, kVoxtral, kAroundQwen2, kNanoChat, kCodeGen;
 
 namespace {
 
@@ -165,6 +165,8 @@ constexpr std::array kArchitectures = {
     &kAroundLlama,
     &kVoxtral,
     &kAroundQwen2,
+    &kNanoChat,
+    &kCodeGen,
     &kSolarOpen,
     &kBert,
     &kRoberta,

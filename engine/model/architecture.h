@@ -215,8 +215,9 @@ enum class Dim : uint8_t {
   kUpGate,  // up, then gate
   kQ,
   kKv,
-  kQkv,          // all of q, then k, then v
-  kQkvByKvHead,  // for each KV head: its query heads, its key, its value
+  kQkv,           // all of q, then k, then v
+  kQkvByKvHead,   // for each KV head: its query heads, its key, its value
+  kQvkByQuarter,  // four times: a quarter of q, of v, of k
   kHeadDim,
   kHeads,
   kQueryRank,

@@ -179,6 +179,7 @@ struct ModelConfig {
   bool has_post_norms = false;      // after each branch, where the family leaves it to the config
   bool norms_have_biases = false;   // where the family leaves it to the config
   bool norms_have_weights = true;   // false: those of stream and head only divide
+  bool norms_embedding = false;     // without a weight, where norms have none
   // Attention and MLP of a layer read the same stream, and their sum is added to it. Else the MLP
   // reads what attention has been added to.
   bool parallel_branches = false;

@@ -107,6 +107,7 @@ int64_t dim_size(Dim dim, const ModelConfig& config, int32_t layer) {
       return int64_t{num_kv_heads} * head_dim;
     case Dim::kQkv:
     case Dim::kQkvByKvHead:
+    case Dim::kQvkByQuarter:
       return (config.num_heads + 2 * int64_t{num_kv_heads}) * head_dim;
     case Dim::kHeadDim:
       return head_dim;
@@ -199,6 +200,24 @@ std::vector<Range> ranges_by_kv_head(const ModelConfig& config,
   add(0, q_size);
   add(q_size, dim);
   add(q_size + dim, dim);
+  return out;
+}
+
+// The same rows in the same order, of a matrix that was trained on four devices, each with its
+// quarter of q, v and k.
+std::vector<Range> ranges_by_quarter(const ModelConfig& config, int rank, int world_size) {
+  const int64_t quarter = int64_t{config.num_heads} * config.head_dim / 4;
+  const Range heads = rank_range(config.num_heads, rank, world_size);
+  const int64_t end = (heads.begin + heads.count) * config.head_dim;
+  std::vector<Range> out;
+  for (const int64_t place : {0, 2, 1}) {
+    for (int64_t row = heads.begin * config.head_dim; row < end;) {
+      const int64_t next = std::min(end, (row / quarter + 1) * quarter);
+      out.push_back(
+          {.begin = (row / quarter * 3 + place) * quarter + row % quarter, .count = next - row});
+      row = next;
+    }
+  }
   return out;
 }
 
@@ -378,6 +397,7 @@ std::vector<Range> rank_ranges(
     Dim dim, const ModelConfig& config, int32_t layer, int rank, int world_size) {
   if (dim == Dim::kQkv) return qkv_ranges(config, layer, rank, world_size);
   if (dim == Dim::kQkvByKvHead) return ranges_by_kv_head(config, layer, rank, world_size);
+  if (dim == Dim::kQvkByQuarter) return ranges_by_quarter(config, rank, world_size);
   if (dim == Dim::kDeltaIn || dim == Dim::kDeltaSecondIn) {
     return delta_ranges(config.state, dim == Dim::kDeltaSecondIn);
   }

@@ -157,7 +157,7 @@ void Transformer::embed_tokens(const Tensor& hidden) {
     }
   }
   if (weights_.layer_input_table != nullptr) embed_layer_inputs(hidden);
-  if (weights_.embedding_norm.get() == nullptr) return;
+  if (weights_.embedding_norm.get() == nullptr && !config_.norms_embedding) return;
   NormArgs norm = norm_args(weights_.embedding_norm, weights_.embedding_norm_bias);
   norm.x = hidden;
   norm.out = hidden;

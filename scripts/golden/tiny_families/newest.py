@@ -1,6 +1,6 @@
 """Families that came late, and the text models of multimodal checkpoints."""
 
-from .dense_layernorm import OPT
+from .dense_layernorm import GPTJ, OPT
 from .dense_rms import EXAONE4, MINISTRAL3
 from .experts import CORRECTION, LLAMA4
 from .first import LLAMA, MISTRAL, QWEN2, QWEN3
@@ -79,6 +79,10 @@ LLAMA_VISION = dict(model_type="llama4_vision_model", hidden_size=16, intermedia
 LFM2_PUBLISHED = without(LFM2, "tie_embedding") | dict(
     tie_word_embeddings=True, block_mlp_init_scale=1.0, block_out_init_scale=1.0, block_use_xavier_init=True,
     conv_use_xavier_init=True)
+CODEGEN = GPTJ | dict(architectures=["CodeGenForCausalLM"], model_type="codegen")
+NANOCHAT = without(architecture(
+    "NanoChatForCausalLM", "nanochat", rms_norm_eps=1e-6, hidden_act="relu2", attention_bias=False,
+    final_logit_softcapping=15.0), "head_dim")
 SIGLIP = dict(model_type="siglip_vision_model", hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2,
               image_size=8, patch_size=4)
 SMOLVLM_VISION = SIGLIP | dict(model_type="smolvlm_vision")
@@ -93,6 +97,18 @@ QWEN2_SOUNDS = dict(model_type="qwen2_audio_encoder", d_model=16, encoder_ffn_di
 
 # name -> (config.json, storage)
 MODELS = {
+    "codegen": (CODEGEN, NEWER),
+    "codegen-rotary-8-f32": (
+        new_dtype(CODEGEN | dict(n_embd=20, n_head=2, n_inner=26, rotary_dim=8, torch_dtype="float32")), NEWER),
+    "codegen-three-heads-f16": (
+        CODEGEN | dict(n_head=3, rotary_dim=4, activation_function="gelu", torch_dtype="float16"), NEWER | {"shards": 2}),
+    "nanochat": (NANOCHAT, NEWER),
+    "nanochat-bias-f16": (
+        new_rope(NANOCHAT | dict(attention_bias=True, num_key_value_heads=1, num_hidden_layers=3, torch_dtype="float16",
+                                 final_logit_softcapping=None), rope_type="default"), NEWER),
+    "nanochat-three-heads": (
+        NANOCHAT | dict(num_attention_heads=3, num_key_value_heads=3, hidden_act="gelu", final_logit_softcapping=2.5),
+        NEWER | {"shards": 2}),
     "smolvlm": (
         multimodal("SmolVLMForConditionalGeneration", "smolvlm", LLAMA | dict(tie_word_embeddings=False), SMOLVLM_VISION,
                    image_token_id=60, scale_factor=2, use_cache=True), NEWER),
