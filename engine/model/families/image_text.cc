@@ -2,6 +2,7 @@
 // names: Idefics 3 and SmolVLM, InternVL 3, LFM2-VL, LightOnOCR, FastVLM, PerceptionLM, GOT-OCR 2,
 // ViP-LLaVA, Video-LLaVA and LLaVA-NeXT-Video. Source: the models of these names in `transformers`.
 #include <array>
+#include <span>
 #include <string_view>
 
 #include "engine/model/architecture.h"
