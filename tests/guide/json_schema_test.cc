@@ -178,8 +178,26 @@ TEST_CASE("items that differ are enforced where there are few values") {
   check_texts(R"({"prefixItems":[{"type":"string"},{"type":"integer"}],"items":false,
                   "uniqueItems":true,"type":"array"})",
               {R"(["a",1])", "[]"}, {R"(["a",1,2])"});
+  // As many sets of values as are asked for, not as there are.
+  std::string values = "0";
+  for (int i = 1; i < 60; ++i) values += "," + std::to_string(i);
+  check_texts(
+      R"({"type":"array","items":{"enum":[)" + values + R"(]},"uniqueItems":true,"maxItems":3})",
+      {"[]", "[59,0,3]"}, {"[1,1]", "[1,2,1]", "[1,2,3,4]"});
+  CHECK_THROWS_WITH(compiled_schema(R"({"type":"array","items":{"enum":[)" + values +
+                                    R"(]},"uniqueItems":true})"),
+                    Catch::Contains("#/uniqueItems") && Catch::Contains("set maxItems lower"));
   check_texts(R"({"type":"array","contains":{"type":"string"},"minContains":2,"maxContains":3})",
               {R"(["a",1,"b"])", R"(["a","b","c",null])"}, {R"(["a",1])", R"(["a","b","c","d"])"});
+}
+
+TEST_CASE("what is not of a format is known where the format is written as a whole") {
+  check_texts(R"({"type":"string","not":{"format":"ipv4"}})", {R"("a")", R"("1.2.3.400")"},
+              {R"("1.2.3.4")"});
+  check_texts(R"({"type":"string","not":{"not":{"format":"date"}}})", {R"("2024-02-29")"},
+              {R"("2023-02-29")", R"("x")"});
+  check_texts(R"({"oneOf":[{"type":"string","format":"date-time"},{"type":"null"}]})",
+              {R"("2024-02-29T10:00:00Z")", "null"}, {R"("x")", "1"});
 }
 
 TEST_CASE("a schema that is recursive is a recursive grammar") {
@@ -220,6 +238,15 @@ TEST_CASE("what cannot be enforced is refused with its path") {
       {R"({"$schema":"https://example.com/mine"})", "schema #/$schema: the dialect"},
       {R"({"format":"regex"})",
        "schema #/format: the string \"regex\" is not a format that can be"},
+      {R"({"type":"string","not":{"format":"date-time"}})",
+       "schema #/not/format: that a string is not of this format, or of just one of several, "
+       "cannot be enforced"},
+      {R"({"type":"object","propertyNames":{"not":{"format":"hostname"}}})",
+       "schema #/propertyNames/not/format: that a string is not of this format"},
+      {R"({"type":"object","not":{"propertyNames":{"format":"email"}}})",
+       "schema #/not/propertyNames/format: that names are not of this format"},
+      {R"({"type":"string","oneOf":[{"format":"hostname"},{"minLength":3}]})",
+       "schema #/oneOf/0/format: that a string is not of this format"},
       {R"({"$ref":"http://example.com/a.json"})",
        "is not in this document, and other documents are"},
       {R"({"$ref":"#/$defs/a"})", "schema #/$ref: \"#/$defs/a\" leads nowhere: # has no \"$defs\""},

@@ -148,15 +148,15 @@ std::vector<Format> make_formats() {
   const std::string hex = "[0-9A-Fa-f]";
   const std::string base64 = "(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?";
   return {
-      {"date", date(), "", ""},
-      {"date-time", date() + "[Tt]" + time(), "", ""},
-      {"time", time(), "", ""},
+      {"date", date(), "", "", true},
+      {"date-time", date() + "[Tt]" + time(), "", "", true},
+      {"time", time(), "", "", true},
       {"duration", duration(), "", ""},
       {"uuid", hex + "{8}-" + hex + "{4}-" + hex + "{4}-" + hex + "{4}-" + hex + "{12}", "", ""},
-      {"email", email(""), "", ""},
-      {"idn-email", email("\\u{80}-\\u{D7FF}\\u{E000}-\\u{10FFFF}"), "", ""},
-      {"hostname", hostname(), "", ""},
-      {"idn-hostname", hostname(), "", ""},
+      {"email", email(""), "", "", true},
+      {"idn-email", email("\\u{80}-\\u{D7FF}\\u{E000}-\\u{10FFFF}"), "", "", true},
+      {"hostname", hostname(), "", "", true},
+      {"idn-hostname", hostname(), "", "", true},
       {"ipv4", ipv4(), "", ""},
       {"ipv6", ipv6(), "", ""},
       {"uri", uri(false, false), "", ""},

@@ -12,6 +12,7 @@ struct Format {
   std::string pattern;  // of the whole string; empty: any string
   std::string minimum;  // of numbers, inclusive; empty: any number
   std::string maximum;
+  bool is_narrowed = false;  // strings that are not of the pattern may be of the format too
 };
 
 // Null for a name that is not known.

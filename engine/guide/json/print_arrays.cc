@@ -178,7 +178,7 @@ bool SchemaPrinter::are_different(const ArraySet& set) {
 
 // One rule for each set of values that are used up.
 Expr SchemaPrinter::different_items(const ArraySet& set) {
-  constexpr size_t kMaxValues = 10;
+  constexpr size_t kMaxValues = 64;
   const auto refuse = [&](const std::string& why) {
     refuse_schema(set.unique_at, "that all items differ cannot be enforced " + why);
   };
@@ -206,26 +206,50 @@ Expr SchemaPrinter::different_items(const ArraySet& set) {
   if (texts.size() > kMaxValues) {
     refuse("where items can have more than " + std::to_string(kMaxValues) + " values");
   }
-  const size_t num_sets = size_t{1} << texts.size();
-  std::vector<Rule> rules;
-  for (size_t used = 0; used < num_sets; ++used) rules.push_back(grammar_.declare("items"));
-  for (size_t used = 0; used < num_sets; ++used) {
+  std::map<uint64_t, Rule> rules;
+  std::vector<uint64_t> open;
+  const auto rule_of = [&](uint64_t used) {
+    const auto [place, is_new] = rules.emplace(used, Rule{});
+    if (is_new) {
+      if (rules.size() > static_cast<size_t>(kMaxStates)) {
+        refuse("of so many values: there are more than " + std::to_string(kMaxStates) +
+               " sets of them; set maxItems lower");
+      }
+      place->second = grammar_.declare("items");
+      open.push_back(used);
+    }
+    return place->second;
+  };
+  const Rule first = rule_of(0);
+  while (!open.empty()) {
+    const uint64_t used = open.back();
+    open.pop_back();
     const auto place = static_cast<size_t>(std::popcount(used));
     std::vector<Expr> choices;
     if (static_cast<int64_t>(place) >= set.min_items) choices.push_back(grammar_.empty_text());
     const bool has_room =
         set.max_items == kUnbounded || static_cast<int64_t>(place) < set.max_items;
+    const bool is_last = static_cast<int64_t>(place) + 1 == set.max_items;
+    const std::vector<std::string>& here = places[std::min(place, places.size() - 1)];
+    std::vector<Expr> last;
     for (size_t t = 0; has_room && t < texts.size(); ++t) {
-      const std::vector<std::string>& here = places[std::min(place, places.size() - 1)];
       if ((used >> t & 1U) != 0) continue;
       if (std::find(here.begin(), here.end(), texts[t]) == here.end()) continue;
-      choices.push_back(
-          grammar_.sequence({place == 0 ? json_.space() : json_.comma(), grammar_.text(texts[t]),
-                             grammar_.call(rules[used | size_t{1} << t])}));
+      const Expr text = grammar_.text(texts[t]);
+      if (is_last) {
+        last.push_back(text);
+      } else {
+        choices.push_back(grammar_.sequence({place == 0 ? json_.space() : json_.comma(), text,
+                                             grammar_.call(rule_of(used | uint64_t{1} << t))}));
+      }
     }
-    grammar_.define(rules[used], grammar_.either(choices));
+    if (!last.empty()) {
+      choices.push_back(
+          grammar_.sequence({place == 0 ? json_.space() : json_.comma(), grammar_.either(last)}));
+    }
+    grammar_.define(rules.at(used), grammar_.either(choices));
   }
-  return grammar_.call(rules[0]);
+  return grammar_.call(first);
 }
 
 }  // namespace tgi::guide

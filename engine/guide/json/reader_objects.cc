@@ -134,6 +134,8 @@ void SchemaReader::read_names(const SchemaPlace& schema, ObjectSet& set, Alterna
     std::vector<Regex> languages;
     for (const Alternative& name : alternatives_of(*names, at)) {
       if (name.type != JsonType::kString) continue;
+      Strings::check_exact(name.string);
+      if (set.names_narrowed_at.empty()) set.names_narrowed_at = name.string.narrowed_at;
       is_every = is_every || name.is_every();
       is_finite = is_finite && name.string.finite;
       if (name.string.finite) {

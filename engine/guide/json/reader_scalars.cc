@@ -160,7 +160,9 @@ void SchemaReader::limit_format(const SchemaPlace& schema, Alternatives& values)
   Alternative* text = find_type(values, JsonType::kString);
   if (text != nullptr && !format->pattern.empty()) {
     const Regex language = parse_regex(pool_, format->pattern, RegexUse::kWhole);
-    text->string = algebra_.strings.both(text->string, algebra_.strings.of(language));
+    StringSet set = algebra_.strings.of(language);
+    if (format->is_narrowed) set.narrowed_at = at;
+    text->string = algebra_.strings.both(text->string, set);
   }
   Alternative* number = find_type(values, JsonType::kNumber);
   if (number == nullptr || format->minimum.empty()) return;

@@ -216,6 +216,8 @@ std::optional<Alternative> SetAlgebra::both_objects(const ObjectSet& a, const Ob
   for (const Property& property : b.properties()) {
     if (result.find(property.name) == nullptr && !add_property(property, a)) return std::nullopt;
   }
+  result.names_narrowed_at =
+      a.names_narrowed_at.empty() ? b.names_narrowed_at : a.names_narrowed_at;
   result.min_properties = std::max(a.min_properties, b.min_properties);
   result.max_properties = smaller_limit(a.max_properties, b.max_properties);
   result.count_at = a.min_properties >= b.min_properties ? a.count_at : b.count_at;

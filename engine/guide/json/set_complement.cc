@@ -102,6 +102,9 @@ Alternatives SetAlgebra::complement_of_array(const ArraySet& a) {
 }
 
 Alternatives SetAlgebra::complement_of_object(const ObjectSet& a) {
+  if (!a.names_narrowed_at.empty()) {
+    refuse_schema(a.names_narrowed_at, "that names are not of this format cannot be enforced");
+  }
   Alternatives result;
   std::vector<std::string> names;
   for (const Property& property : a.properties()) {

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "engine/guide/json/refusal.h"
 
 namespace tgi::guide {
 namespace {
@@ -73,7 +74,17 @@ StringSet Strings::of(Regex language) const {
   return set;
 }
 
+namespace {
+
+void take_places(const StringSet& from, StringSet& to) {
+  if (to.narrowed_at.empty()) to.narrowed_at = from.narrowed_at;
+  if (to.widened_at.empty()) to.widened_at = from.widened_at;
+}
+
+}  // namespace
+
 StringSet Strings::either(StringSet a, const StringSet& b) {
+  take_places(b, a);
   for (const std::string& value : *b.finite) {
     const auto place = std::lower_bound(a.finite->begin(), a.finite->end(), value);
     if (place == a.finite->end() || *place != value) a.finite->insert(place, value);
@@ -84,6 +95,13 @@ StringSet Strings::either(StringSet a, const StringSet& b) {
 StringSet Strings::both(const StringSet& a, const StringSet& b) {
   if (a == b || b.is_every()) return a;
   if (a.is_every()) return b;
+  StringSet result = both_values(a, b);
+  take_places(a, result);
+  take_places(b, result);
+  return result;
+}
+
+StringSet Strings::both_values(const StringSet& a, const StringSet& b) {
   if (a.finite && b.finite) {
     std::vector<std::string> values;
     std::set_intersection(a.finite->begin(), a.finite->end(), b.finite->begin(), b.finite->end(),
@@ -113,9 +131,14 @@ StringSet Strings::both(const StringSet& a, const StringSet& b) {
 }
 
 std::vector<StringSet> Strings::complement(const StringSet& a) {
-  if (a.finite) return {of(pool_.without(pool_.any_text(), language_of(*a.finite)))};
   std::vector<StringSet> parts;
-  if (a.language) parts.push_back(of(pool_.without(pool_.any_text(), *a.language)));
+  if (a.finite) parts.push_back(of(pool_.without(pool_.any_text(), language_of(*a.finite))));
+  if (a.finite || a.language) {
+    if (!a.finite) parts.push_back(of(pool_.without(pool_.any_text(), *a.language)));
+    parts.back().narrowed_at = a.widened_at;
+    parts.back().widened_at = a.narrowed_at;
+  }
+  if (a.finite) return parts;
   if (a.min_length > 0) {
     parts.emplace_back();
     parts.back().max_length = a.min_length - 1;
@@ -189,7 +212,15 @@ Regex Strings::language_of(const StringSet& a) {
   return language;
 }
 
+void Strings::check_exact(const StringSet& a) {
+  if (a.widened_at.empty()) return;
+  refuse_schema(
+      a.widened_at,
+      "that a string is not of this format, or of just one of several, cannot be enforced");
+}
+
 Expr Strings::print(Grammar& grammar, const StringSet& a) {
+  check_exact(a);
   if (a.finite) {
     std::vector<std::string> texts;
     texts.reserve(a.finite->size());

@@ -19,6 +19,11 @@ struct StringSet {
   std::optional<Regex> language;                   // of the values, not of their texts
   int64_t min_length = 0;
   int64_t max_length = kUnbounded;
+  // Where in the schema there is a limit of which less is known than it means: values that it
+  // allows are missing here; or values are here that it does not allow, as of what is not of a
+  // format that is narrowed. The latter can't be printed.
+  std::string narrowed_at{};
+  std::string widened_at{};
 
   bool is_every() const {
     return !finite && !language && min_length == 0 && max_length == kUnbounded;
@@ -42,11 +47,14 @@ class Strings {
   Regex language_of(const StringSet& a);
   Regex language_of(std::span<const std::string> values);  // REQUIRES: sorted
 
+  // Throws where the set has values that the schema does not allow; so does print().
+  static void check_exact(const StringSet& a);
   Expr print(Grammar& grammar, const StringSet& a);
   // A name of a property, with its quotes: of `names`, but none of `excluded`, which are sorted.
   Expr print_name(Grammar& grammar, Regex names, std::span<const std::string> excluded);
 
  private:
+  StringSet both_values(const StringSet& a, const StringSet& b);
   Regex tree_of(std::span<const std::string> texts, size_t begin, int32_t level);
 
   RegexPool& pool_;

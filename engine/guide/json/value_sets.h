@@ -81,6 +81,9 @@ class ObjectSet {
   // For each some member has such a name and satisfies the demand.
   std::vector<NameClass> witnesses;
 
+  // Where names are limited by strings of which some are missing: StringSet::narrowed_at.
+  std::string names_narrowed_at;
+
   // What unevaluatedProperties does not look at.
   bool all_evaluated = false;
   std::set<std::string> evaluated_names;
