@@ -60,7 +60,7 @@ constexpr auto kLauncher = std::to_array<LauncherRow>({
     sets("speculate",
          "N",
          "tokens that are drafted at most for a step, from what followed the same text before: "
-         "answers stay as they are; default 0 (tgid --speculate)",
+         "answers stay as they are; default: as a preset says, else none (tgid --speculate)",
          pass<"speculate">),
     sets("dtype",
          "TYPE",

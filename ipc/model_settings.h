@@ -32,10 +32,10 @@ struct ModelSettings {
   std::optional<int32_t> max_total_tokens;
   std::optional<int32_t> max_running;
   std::optional<int32_t> max_batch_tokens;
-  double target_step_ms = 200;  // 0: off
-  int32_t speculate = 0;        // 0: none, or what the speculator or draft model usually does
-  std::string speculator;       // a folder; "": none
-  std::string draft_model;      // as the model is told; "": none
+  double target_step_ms = 200;       // 0: off
+  std::optional<int32_t> speculate;  // 0: none; empty: what the speculator usually does, or none
+  std::string speculator;            // a folder; "": none
+  std::string draft_model;           // as the model is told; "": none
   int32_t max_waiting = 8192;
   int32_t max_best_of = 16;
   int32_t max_stop_sequences = 16;
@@ -181,19 +181,23 @@ inline constexpr auto kModelSettings = std::to_array<ModelSetting>({
              "tokens that are drafted at most for a step of a sequence, from what followed the "
              "same text before in its prompt or answer; the step verifies them, so that answers "
              "stay as they are and come faster where they repeat something. How many are tried "
-             "follows from how many were right and what they cost; 0: none",
+             "follows from how many were right and what they cost; 0: none, whatever a preset "
+             "says or could draft; auto: as the preset says, else as many as suit what drafts, "
+             "or none where nothing was made to",
          .scope = SettingScope::kLoad,
          .high = 64,
          .in_status = true}),
     setting<&ModelSettings::speculator>(
         {.name = "speculator",
          .value_name = "FOLDER",
-         .help = "heads that were made to draft for this model, in place of what followed the "
-                 "same text before: Medusa's or an MLP speculator, as text-generation-inference "
-                 "reads them; --speculate 0 then drafts as many tokens as there are heads. Or an "
-                 "EAGLE-3 drafter; --speculate 0 then drafts up to 5. mtp: the layer for the next "
-                 "tokens that the model's own checkpoint has (DeepSeek V3, GLM 4.5); "
-                 "--speculate 0 then drafts up to 3",
+         .help =
+             "heads that were made to draft for this model, in place of what followed the "
+             "same text before: Medusa's or an MLP speculator, as text-generation-inference "
+             "reads them; without --speculate as many tokens are drafted as there are heads. Or "
+             "an EAGLE-3 drafter; up to 5 tokens then. mtp: the layer for the next tokens "
+             "that the model's own checkpoint has (DeepSeek V3, GLM 4.5, Hunyuan 3, Mellum 2); up "
+             "to 3 "
+             "then",
          .scope = SettingScope::kLoad,
          .is_model = true,
          .own_word = kOwnLayer,
@@ -202,7 +206,7 @@ inline constexpr auto kModelSettings = std::to_array<ModelSetting>({
         {.name = "draft-model",
          .value_name = "MODEL",
          .help = "a smaller model of the same vocabulary that drafts, with weights and a KV cache "
-                 "of its own beside the model's; --speculate 0 then drafts up to 5 tokens",
+                 "of its own beside the model's; without --speculate it drafts up to 5 tokens",
          .scope = SettingScope::kLoad,
          .is_model = true,
          .in_serve = true}),

@@ -280,8 +280,8 @@ struct TensorSpec {
   bool is_counted = true;  // else another row of the table is of the same tensor
 };
 
-// How a layer that predicts the token after the next (next_tokens.h) is stored behind the last
-// layer: beside that layer's own tensors, in their place.
+// How a layer that predicts the token after the next (next_tokens.h) is stored: behind the last
+// layer, beside that layer's own tensors in their place; or apart, under a name of its own.
 struct NextTokenNames {
   std::string_view count_field;     // of config.json: how many of them there are
   std::string_view embedding_norm;  // of the next token's embedding
@@ -289,6 +289,10 @@ struct NextTokenNames {
   std::string_view projection;      // of both, one behind the other, to the stream
   std::string_view final_norm;
   std::span<const std::string_view> copies{};  // of the model's embedding and head: not read
+  bool hands_on_normed = false;  // what it reads for a further token has been through final_norm
+  std::string_view apart{};      // "mtp.": its layer is "mtp.layers.0."; empty: behind the last one
+  // (optional) Makes the one layer of `model`, which is as the model's last one, what it is.
+  void (*shape)(const JsonReader& config, ModelConfig& model) = nullptr;
 };
 
 struct Architecture {

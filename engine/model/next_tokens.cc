@@ -23,7 +23,9 @@ class LayerCheckpoint final : public Checkpoint {
   LayerCheckpoint(std::unique_ptr<Checkpoint> model, std::string prefix)
       : model_(std::move(model)), prefix_(std::move(prefix)) {}
 
-  const StoredTensor* find(std::string_view name) const override { return model_->find(name); }
+  const StoredTensor* find(std::string_view name) const override {
+    return begins_with(name, prefix_) ? model_->find(name) : nullptr;
+  }
   std::vector<std::string_view> names() const override {
     std::vector<std::string_view> out = model_->names();
     std::erase_if(out, [this](std::string_view name) { return !begins_with(name, prefix_); });
@@ -72,26 +74,36 @@ void check_has_layer(const LoadedConfig& model) {
 
 NextTokenLayer::NextTokenLayer(const LoadedConfig& model) : stored_(model), config_(model.config) {
   check_has_layer(model);
-  const int32_t index = model.config.num_layers;
   const NextTokenNames& names = *model.text->next_tokens;
-  prefix_ = fmt::format("layers.{}.", index);
+  const bool is_apart = !names.apart.empty();
+  const int32_t index = is_apart ? 0 : model.config.num_layers;
+  const std::string_view outer = model.architecture->prefix;
+  prefix_ = is_apart ? std::string(names.apart) : fmt::format("layers.{}.", index);
+  hands_on_normed_ = names.hands_on_normed;
 
   // Behind the first layers of another kind it is as the last.
   LayerPlan plan = model.config.layers.back();
   plan.kv_layer = kOwnKv;
   config_.layers = {plan};
   config_.num_layers = 1;
+  if (names.shape != nullptr) names.shape(JsonReader(model.json, ""), config_);
 
-  names_.reserve(4);
+  const auto keep = [&](std::string name) -> std::string_view {
+    return names_.emplace_back(std::move(name));
+  };
   const auto add = [&](Role role, std::string_view name, Dim rows, Dim cols) {
-    names_.push_back(fmt::format("{}{}{}", model.architecture->prefix, prefix_, name));
-    specs_.push_back({role, names_.back(), rows, cols});
+    specs_.push_back(
+        {role, keep(fmt::format("{}{}{}", is_apart ? "" : outer, prefix_, name)), rows, cols});
   };
   add(Role::kEmbeddingNorm, names.embedding_norm, Dim::kOne, Dim::kHidden);
   add(Role::kHiddenNorm, names.hidden_norm, Dim::kOne, Dim::kHidden);
   add(Role::kEmbeddingIn, names.projection, Dim::kHidden, Dim::kEmbedding);
   add(Role::kFinalNorm, names.final_norm, Dim::kOne, Dim::kHidden);
-  std::ranges::copy_if(model.tensors(), std::back_inserter(specs_), is_per_layer);
+  for (TensorSpec spec : model.tensors()) {
+    if (!is_per_layer(spec)) continue;
+    if (is_apart) spec.name = keep(prefix_ + std::string(spec.name.substr(outer.size())));
+    specs_.push_back(spec);
+  }
 
   architecture_ = *model.architecture;
   architecture_.tensors = specs_;
@@ -102,8 +114,13 @@ NextTokenLayer::NextTokenLayer(const LoadedConfig& model) : stored_(model), conf
   stored_.text = &architecture_;
   stored_.has_separate_experts = false;
   stored_.first_layer = index;
-  stored_.config.num_layers = index + 1;
-  stored_.config.layers.push_back(plan);
+  if (is_apart) {
+    architecture_.prefix = names.apart;
+    stored_.config = config_;
+  } else {
+    stored_.config.num_layers = index + 1;
+    stored_.config.layers.push_back(config_.layers.front());
+  }
   stored_.config.embedding_size = 2 * model.config.hidden_size;  // what the projection reads
 }
 

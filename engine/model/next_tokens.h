@@ -1,4 +1,4 @@
-// The layer that some checkpoints store behind the last one config.json counts: trained to predict
+// The layer that some checkpoints store beside those that config.json counts: trained to predict
 // the token after the next (multi-token prediction, MTP; https://arxiv.org/abs/2412.19437, 2.2). It
 // reads the model's last hidden state at a token and the embedding of the token behind it, each
 // normed, through one matrix; what follows is a layer as the model's others, a norm and the model's
@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <deque>
 #include <memory>
 #include <span>
 #include <string>
@@ -38,25 +39,28 @@ class NextTokenLayer {
   NextTokenLayer& operator=(const NextTokenLayer&) = delete;
 
   // As its tensors are named in the model's checkpoint: behind all layers of the model, which are
-  // not loaded. ModelWeights::embedding_norm, hidden_norm and embedding_in are what it reads by.
+  // not loaded, or apart. ModelWeights::embedding_norm, hidden_norm and embedding_in are what it
+  // reads by.
   const LoadedConfig& stored() const { return stored_; }
   // As it runs: one layer.
   const ModelConfig& config() const { return config_; }
+  bool hands_on_normed() const { return hands_on_normed_; }
 
   // Of all tensors of the model those of the layer.
   std::unique_ptr<Checkpoint> tensors_of(std::unique_ptr<Checkpoint> model) const;
-  // Its layer is the first. Throws what load_weights throws.
+  // Its layer is the only one. Throws what load_weights throws.
   ModelWeights load(const Checkpoint& tensors,
                     Device& device,
                     const LoadWeightsOptions& options) const;
 
  private:
-  std::string prefix_;              // "layers.61."
-  std::vector<std::string> names_;  // of specs_ that are no layer's
+  std::string prefix_;             // "layers.61.", "mtp."
+  std::deque<std::string> names_;  // of specs_, where they are not the model's
   std::vector<TensorSpec> specs_;
   Architecture architecture_;
   LoadedConfig stored_;
   ModelConfig config_;
+  bool hands_on_normed_;
 };
 
 }  // namespace tgi

@@ -250,8 +250,8 @@ void choose_drafter(PreparedModel& model) {
 }
 
 int32_t num_drafts(const PreparedModel& model) {
-  const int32_t wanted = model.options.speculate;
-  if (wanted == 0) return model.drafter->usual_drafts();
+  if (!model.options.speculate) return model.drafter->usual_drafts();
+  const int32_t wanted = *model.options.speculate;
   if (wanted <= model.drafter->most_drafts()) return wanted;
   throw Error(Code::kInvalidArgument,
               fmt::format("speculate is {}, but the {} drafter can draft only {} tokens for a "
@@ -262,7 +262,8 @@ int32_t num_drafts(const PreparedModel& model) {
 // In the words of `tgi ps`.
 void settle_speculation(PreparedModel& model) {
   const ModelOptions& options = model.options;
-  if (options.speculate == 0 && options.speculator.empty() && options.draft_model.empty()) return;
+  if (options.speculate == 0) return;
+  if (!options.speculate && options.speculator.empty() && options.draft_model.empty()) return;
   if (model.loaded.task != Task::kGenerate) {
     model.speculation_off = "the model draws no tokens";
   } else if (has_state(model.loaded.config)) {
@@ -273,8 +274,7 @@ void settle_speculation(PreparedModel& model) {
     model.ranks.max_drafts = num_drafts(model);
     return;
   }
-  log_warn("nothing is drafted",
-           {{"speculate", model.options.speculate}, {"because", model.speculation_off}});
+  log_warn("nothing is drafted", {{"because", model.speculation_off}});
 }
 
 }  // namespace

@@ -121,12 +121,13 @@ void fill_settings(const Preset& preset, ipc::ModelSettings& to) {
     to.max_total_tokens = static_cast<int32_t>(*preset.parameters.num_ctx);
   }
   if (to.merge_adapter.empty()) to.merge_adapter = preset.adapter;
+  if (to.speculate == 0) return;  // said, so that nothing of the preset drafts
   if (to.speculator.empty() && to.draft_model.empty()) {
     to.speculator = preset.speculator;
     to.draft_model = preset.draft_model;
   }
-  if (to.speculate == 0) {
-    to.speculate = static_cast<int32_t>(preset.parameters.speculate.value_or(0));
+  if (!to.speculate && preset.parameters.speculate) {
+    to.speculate = static_cast<int32_t>(*preset.parameters.speculate);
   }
 }
 

@@ -85,6 +85,8 @@ TEST_CASE("a preset's schema holds where a request asks for no form, and its dra
   CHECK(refused.exit_status != 0);
   CHECK_THAT(refused.err, Contains("loose.modelfile: SCHEMA"));
   CHECK(daemon.status().model->name == path);
+  CHECK(home.run({"load", "form", "--speculate", "0"}).exit_status == 0);
+  CHECK(daemon.status().model->speculate == 0);
 }
 
 TEST_CASE("a preset that can't be used is refused with what is wrong, and the model serves on") {

@@ -345,7 +345,8 @@ TEST_CASE("answers have the same bits with a layer for the next tokens and witho
   tight.max_batch_tokens = 40;
   tight.max_running = 8;
   tight.num_blocks = 14;
-  for (const char* name : {"mtp-glm4-moe", "mtp-deepseek3", "mtp-glm4-moe-lite"}) {
+  for (const char* name :
+       {"mtp-glm4-moe", "mtp-deepseek3", "mtp-glm4-moe-lite", "mtp-hy3", "mtp-mellum"}) {
     check_same(mtp_pair(name), {.dtype = DType::kBF16}, 60);
     check_same(mtp_pair(name), tight, 60);
   }

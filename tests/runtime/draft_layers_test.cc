@@ -13,9 +13,10 @@ namespace {
 
 // A copy of a golden model with something changed.
 std::string refusal(const std::function<void(Json&)>& change_config,
-                    const std::function<bool(TensorHeader&)>& keep) {
+                    const std::function<bool(TensorHeader&)>& keep,
+                    const std::string& model = "mtp-glm4-moe") {
   const TempFolder folder;
-  const std::string from = kDrafters + "mtp-glm4-moe";
+  const std::string from = kDrafters + model;
   Json config = read_json(from + "/config.json");
   change_config(config);
   std::ofstream(folder.file("config.json")) << config.dump();
@@ -31,7 +32,8 @@ std::string refusal(const std::function<void(Json&)>& change_config,
 }  // namespace
 
 TEST_CASE("a layer for the next tokens proposes what torch computes in double precision") {
-  for (const char* name : {"mtp-glm4-moe", "mtp-deepseek3", "mtp-glm4-moe-lite"}) {
+  for (const char* name :
+       {"mtp-glm4-moe", "mtp-deepseek3", "mtp-glm4-moe-lite", "mtp-hy3", "mtp-mellum"}) {
     const std::string folder = kDrafters + name;
     check_proposals(folder, kOwnLayer, folder, true, 64);
     check_proposals(folder, kOwnLayer, folder, false, 64);
@@ -143,6 +145,29 @@ TEST_CASE("layers for the next tokens that don't fit are refused by name") {
   CHECK_THROWS_WITH(
       Loaded(TGI_SOURCE_DIR "/tests/golden/models/llama", kOwnLayer, false, sizes_of(64)),
       Catch::Contains("no layer for the next tokens"));
+}
+
+TEST_CASE("a layer for the next tokens that is stored apart is told by its own names") {
+  const auto same = [](Json&) {};
+  const auto all = [](TensorHeader&) { return true; };
+  const auto without = [](const std::string& name) {
+    return [name](TensorHeader& tensor) { return tensor.name != name; };
+  };
+  CHECK(refusal(same, all, "mtp-mellum").empty());
+  CHECK_THAT(refusal(same, without("mtp.fc.weight"), "mtp-mellum"),
+             Catch::Contains("missing: mtp.fc.weight"));
+  // The model's first layer does not stand in for it.
+  CHECK_THAT(refusal(same, without("mtp.layers.0.self_attn.q_proj.weight"), "mtp-mellum"),
+             Catch::Contains("missing: mtp.layers.0.self_attn.q_proj.weight"));
+  const auto with = [](const char* field, const Json& value) {
+    return [=](Json& config) { config[field] = value; };
+  };
+  CHECK(refusal(with("mtp_layer_types", {"full_attention"}), all, "mtp-mellum").empty());
+  CHECK_THAT(
+      refusal(with("mtp_layer_types", {"full_attention", "full_attention"}), all, "mtp-mellum"),
+      Catch::Contains("mtp_layer_types"));
+  CHECK_THAT(refusal(with("mtp_mlp_layer_types", {"dense"}), all, "mtp-mellum"),
+             Catch::Contains("mtp.layers.0.mlp.gate_proj.weight"));
 }
 
 }  // namespace tgi::draft_layers_test

@@ -118,6 +118,31 @@ TEST_CASE("what is given with a load goes before its preset") {
   CHECK(given.max_total_tokens == 32);
   CHECK(given.draft_model == "/d");
   CHECK(given.speculator.empty());  // one of them drafts
+  CHECK(given.speculate == 3);
+}
+
+TEST_CASE("how much is drafted is said by a load, then by its preset, and 0 is said too") {
+  Preset preset{.from = "demo", .parameters = {}};
+  preset.parameters.speculate = 3;
+  preset.speculator = "/s";
+  preset.draft_model = "/d";
+  preset.adapter = "/a";
+  ipc::ModelSettings off;
+  off.speculate = 0;
+  fill_settings(preset, off);
+  CHECK(off.speculate == 0);
+  CHECK(off.speculator.empty());
+  CHECK(off.draft_model.empty());
+  CHECK(off.merge_adapter == "/a");
+  ipc::ModelSettings fewer;
+  fewer.speculate = 2;
+  fill_settings(preset, fewer);
+  CHECK(fewer.speculate == 2);
+  CHECK(fewer.speculator == "/s");
+  preset.parameters.speculate = 0;  // of the preset: its drafter stays unused
+  ipc::ModelSettings none;
+  fill_settings(preset, none);
+  CHECK(none.speculate == 0);
 }
 
 TEST_CASE("a schema that can't be enforced is refused with the preset and its place in it") {

@@ -1,6 +1,6 @@
 // Hunyuan 3: Llama's block with norms of the heads of q and k and, behind the first layer, experts
-// chosen by sigmoids with a bias beside one that all tokens go to. The layers that predict further
-// tokens are left alone. Source: models/hy_v3 in `transformers`.
+// chosen by sigmoids with a bias beside one that all tokens go to. The layer that predicts a second
+// token may draft. Source: models/hy_v3 in `transformers`; of that layer, hy_v3_mtp in vLLM.
 #include <array>
 #include <string_view>
 
@@ -51,8 +51,6 @@ ModelConfig read_hy_v3(const JsonReader& config) {
   return model;
 }
 
-constexpr std::string_view kHy3NextTokens = "tokens are predicted one by one";
-
 constexpr auto kHy3Fields =
     join_fields(kDecoderFields,
                 std::to_array<KnownField>({
@@ -65,7 +63,7 @@ constexpr auto kHy3Fields =
                     read_or_null("mlp_layer_types"),
                     harmless_if("mlp_bias", "[false]", "there are no biases of the MLP"),
                     harmless("enable_moe_fp32_combine", "experts are always added up in f32"),
-                    harmless("num_nextn_predict_layers", kHy3NextTokens),
+                    harmless("num_nextn_predict_layers", kOnlyDrafts),
                     harmless("output_router_logits", kTrainsRouter),
                 }));
 
@@ -102,6 +100,18 @@ constexpr auto kHy3Tensors = join_tensors(kLlamaOuterTensors,
                                           kLlamaMlpTensors,
                                           kHy3ExpertTensors);
 
+constexpr auto kHy3Copies = std::to_array<std::string_view>(
+    {"embed_tokens.weight", "shared_head.weight", "shared_head.head.weight"});
+constexpr NextTokenNames kHy3NextTokens = {
+    .count_field = "num_nextn_predict_layers",
+    .embedding_norm = "enorm.weight",
+    .hidden_norm = "hnorm.weight",
+    .projection = "eh_proj.weight",
+    .final_norm = "final_layernorm.weight",
+    .copies = kHy3Copies,
+    .hands_on_normed = true,
+};
+
 }  // namespace
 
 extern const Architecture kHyV3;
@@ -115,6 +125,7 @@ constexpr Architecture kHyV3 = {
     .tensors = kHy3Tensors,
     .ignored = kRotaryTables,
     .ignores_layer_after_last = true,
+    .next_tokens = &kHy3NextTokens,
 };
 
 }  // namespace tgi

@@ -1,6 +1,6 @@
 // The layer for the next tokens that the model's own checkpoint has (engine/model/next_tokens.h;
-// --speculator mtp). For each further draft it runs once more, reading what it gave itself before
-// its last norm. Embedding and head are the model's.
+// --speculator mtp). For each further draft it runs once more, reading what it gave itself, before
+// its last norm or behind that. Embedding and head are the model's.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -22,8 +22,9 @@ constexpr int32_t kUsualMtpDrafts = 3;
 
 class MtpLayer final : public OwnLayer {
  public:
-  MtpLayer(const ModelConfig& config, OwnLayerParts parts)
-      : OwnLayer(config, std::move(parts), config.hidden_size) {}
+  MtpLayer(const NextTokenLayer& layer, OwnLayerParts parts)
+      : OwnLayer(layer.config(), std::move(parts), layer.config().hidden_size),
+        hands_on_normed_(layer.hands_on_normed()) {}
 
   Tensor reported_rows() const override { return input_; }
   Tensor own_rows() const override { return input_; }
@@ -44,13 +45,17 @@ class MtpLayer final : public OwnLayer {
   }
 
   void sample(int32_t num_output_rows) override {
-    device_.pool({.hidden = drawn_from_.first_rows(num_output_rows)});
+    const Tensor& own = hands_on_normed_ ? normed_ : drawn_from_;
+    device_.pool({.hidden = own.first_rows(num_output_rows)});
     device_.sample({.hidden = normed_.first_rows(num_output_rows),
                     .lm_head = model_.lm_head,
                     .bias = model_.lm_head_bias,
                     .logit_scale = config_.logit_scale,
                     .logit_softcap = config_.logit_softcap});
   }
+
+ private:
+  const bool hands_on_normed_;
 };
 
 class PreparedMtp final : public PreparedDrafter {
@@ -87,9 +92,7 @@ class PreparedMtp final : public PreparedDrafter {
     return load_own_layer(
         backend_, device_, cache_of(model.sizes), model,
         [&](Device& device) { return layer_.load(*open(device.info()), device, weights_); },
-        [&](OwnLayerParts parts) {
-          return std::make_unique<MtpLayer>(layer_.config(), std::move(parts));
-        });
+        [&](OwnLayerParts parts) { return std::make_unique<MtpLayer>(layer_, std::move(parts)); });
   }
 
  private:

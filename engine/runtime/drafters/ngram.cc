@@ -27,10 +27,10 @@ const DrafterKind kNgramDrafter = {
     .is_asked =
         [](const AskedDrafter& asked) {
           return asked.settings.speculator.empty() && asked.settings.draft_model.empty() &&
-                 asked.settings.speculate > 0;
+                 asked.settings.speculate.value_or(0) > 0;
         },
     .prepare = [](const AskedDrafter& asked) -> std::unique_ptr<PreparedDrafter> {
-      return std::make_unique<PreparedNgram>(asked.settings.speculate);
+      return std::make_unique<PreparedNgram>(*asked.settings.speculate);
     },
 };
 
