@@ -193,7 +193,7 @@ _tgi() {
         '--sharded[true wants --num-shard of 2 or more beside it\: GPUs are not counted here. false changes nothing]:BOOL: ' \
         '--num-shard[ranks that share the model\: one GPU each, or threads of the processor, where it is no faster; default 1, where TGI takes all GPUs (tgid --num-shard)]:N: ' \
         '--quantize[int8 or int4\: round the weights to that while loading; none; the name of a format, as gptq or fp8\: the checkpoint must be so. Of an unquantised one eetq and bitsandbytes are int8, bitsandbytes-nf4 and bitsandbytes-fp4 are int4, which the daemon logs. TGI'\''s and LoRAX'\''s other kinds are refused, each with what to use (tgid --quantize)]:KIND: ' \
-        '--speculate[tokens that are drafted at most for a step, from what followed the same text before\: answers stay as they are; default 0 (tgid --speculate)]:N: ' \
+        '--speculate[tokens that are drafted at most for a step, from what followed the same text before\: answers stay as they are; default\: as a preset says, else none (tgid --speculate)]:N: ' \
         '--dtype[of the weights in memory\: float16, bfloat16, float32, auto; default auto, as the checkpoint says (tgid --dtype)]:TYPE: ' \
         '--kv-cache-dtype[of the KV cache\: float16, bfloat16, float32, auto; default auto, as the weights; fp8_e4m3fn, int8 on the CPU, fp8_e5m2 is refused (tgid --kv-cache-dtype)]:TYPE: ' \
         '--max-concurrent-requests[requests at once; one more gets 429 at once; default 128]:N: ' \

@@ -345,11 +345,15 @@ TEST_CASE("answers have the same bits with a layer for the next tokens and witho
   tight.max_batch_tokens = 40;
   tight.max_running = 8;
   tight.num_blocks = 14;
-  for (const char* name :
-       {"mtp-glm4-moe", "mtp-deepseek3", "mtp-glm4-moe-lite", "mtp-hy3", "mtp-mellum"}) {
+  for (const char* name : {"mtp-glm4-moe", "mtp-deepseek3", "mtp-glm4-moe-lite", "mtp-hy3"}) {
     check_same(mtp_pair(name), {.dtype = DType::kBF16}, 60);
     check_same(mtp_pair(name), tight, 60);
   }
+  // Of layers with windows and without a request takes a block each.
+  FixtureOptions grouped = tight;
+  grouped.num_blocks = 30;
+  check_same(mtp_pair("mtp-mellum"), {.dtype = DType::kBF16}, 60);
+  check_same(mtp_pair("mtp-mellum"), grouped, 60);
   check_same(mtp_pair("mtp-deepseek3"), {.is_reference = true}, 12);
   // What the next token follows from is known to the layer as well.
   const Pair certain = mtp_pair("mtp-certain");
