@@ -370,13 +370,21 @@ TEST_CASE("kinds of quantisation that can't be loaded are named with those that 
   };
   CHECK_THAT(refuse({{"quant_method", "gptq"}, {"bits", 5}}),
              Catch::Contains("5 bits") && Catch::Contains("2, 3, 4, 8"));
-  CHECK_THAT(refuse({{"quant_method", "gptq"}, {"bits", 4}, {"checkpoint_format", "marlin"}}),
-             Catch::Contains("'marlin'") && Catch::Contains("gptq_v2"));
+  CHECK_THAT(refuse({{"quant_method", "gptq"}, {"bits", 4}, {"checkpoint_format", "qigen"}}),
+             Catch::Contains("'qigen'") && Catch::Contains("gptq_v2"));
+  for (const Json& other : {Json{{"bits", 8}}, Json{{"sym", false}}, Json{{"desc_act", true}}}) {
+    Json marlin = {{"quant_method", "gptq"}, {"bits", 4}, {"checkpoint_format", "marlin"}};
+    marlin.update(other);
+    CHECK_THAT(refuse(marlin), Catch::Contains("in marlin's layout has 4 bits"));
+  }
   CHECK_THAT(
       refuse({{"quant_method", "gptq"}, {"bits", 4}, {"dynamic", {{"-:x", Json::object()}}}}),
       Catch::Contains("dynamic"));
-  CHECK_THAT(refuse({{"quant_method", "awq"}, {"bits", 4}, {"version", "gemv"}}),
-             Catch::Contains("'gemv'") && Catch::Contains("gemm"));
+  CHECK_THAT(refuse({{"quant_method", "awq"}, {"bits", 4}, {"version", "gemv_fast"}}),
+             Catch::Contains("'gemv_fast'") && Catch::Contains("gemm"));
+  CHECK_THAT(
+      refuse({{"quant_method", "awq"}, {"bits", 4}, {"version", "gemv"}, {"group_size", 16}}),
+      Catch::Contains("groups of 32, 64, 128"));
   CHECK_THAT(refuse({{"quant_method", "awq"}, {"bits", 8}}), Catch::Contains("8 bits"));
   CHECK_THAT(refuse({{"quant_method", "fp8"}, {"fmt", "e5m2"}}), Catch::Contains("e4m3"));
   CHECK_THAT(refuse({{"quant_method", "exl2"}}),

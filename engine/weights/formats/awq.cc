@@ -1,6 +1,13 @@
-// 4-bit integers as AutoAWQ stores them for its "gemm" kernel:
-//   qweight  I32 (in, out / 8)      a word holds eight outputs of one input, in awq_layout.h's
-//   order qzeros   I32 (groups, out / 8)  the same scales   (groups, out)
+// 4-bit integers as AutoAWQ stores them for its kernels. For "gemm":
+//   qweight  I32 (in, out / 8)      eight outputs of one input a word, in awq_layout.h's order
+//   qzeros   I32 (groups, out / 8)  the same
+//   scales   (groups, out)
+// For "gemv", which reads a row at a time:
+//   qweight  I32 (out, in / 8)      eight inputs of one output a word, in order
+//   qzeros   I32 (out, width)       eight groups of one output a word, in order
+//   scales   (out, width * 8)
+// where the width is that of the groups, rounded up to whole words, and to what the kernel reads at
+// once of small groups.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,6 +34,7 @@ constexpr int32_t kOffset = 8;  // of a stored code to a signed one
 
 struct AwqConfig {
   int64_t group_size = 128;  // 0: one per row
+  bool by_outputs = false;   // the layout of gemv
   std::vector<std::string> dense_modules{};
 };
 
@@ -69,12 +77,21 @@ AwqConfig read_awq(const JsonReader& quantization) {
   const std::string_view version_key =
       name_in_use(quantization, {"version", "format", "checkpoint_format"});
   const std::string version = ascii_lower(quantization.string_or(version_key, "gemm"));
-  if (version != "gemm") {
-    unsupported(version_key, fmt::format("version '{}' can't be loaded; supported: gemm", version));
+  if (version != "gemm" && version != "gemv") {
+    unsupported(version_key,
+                fmt::format("version '{}' can't be loaded; supported: gemm, gemv", version));
   }
   AwqConfig out;
-  out.group_size =
-      read_group_size(quantization, name_in_use(quantization, {"group_size", "q_group_size"}), 128);
+  const std::string_view size_key = name_in_use(quantization, {"group_size", "q_group_size"});
+  out.group_size = read_group_size(quantization, size_key, 128);
+  out.by_outputs = version == "gemv";
+  const bool has_width =
+      out.group_size == 0 || out.group_size == 32 || out.group_size == 64 || out.group_size >= 128;
+  if (out.by_outputs && !has_width) {
+    unsupported(size_key, fmt::format("of the version gemv has groups of 32, 64, 128 or more "
+                                      "columns, got {}",
+                                      out.group_size));
+  }
   out.dense_modules = quantization.strings_or_empty("modules_to_not_convert");
   return out;
 }
@@ -105,6 +122,13 @@ StoredForm form_of(const Json& config, const MatrixSpec& spec) {
           .zero_points = true};
 }
 
+// Words of zero points of an output, for gemv.
+int64_t zeros_width(const AwqConfig& awq, int64_t groups) {
+  const int64_t words = (groups + kPerWord - 1) / kPerWord;
+  const int64_t at_once = awq.group_size == 32 ? 4 : awq.group_size == 64 ? 2 : 1;
+  return (words + at_once - 1) / at_once * at_once;
+}
+
 std::vector<const StoredTensor*> collect(const Json& config,
                                          const Checkpoint& checkpoint,
                                          const MatrixSpec& spec,
@@ -112,14 +136,22 @@ std::vector<const StoredTensor*> collect(const Json& config,
   const AwqConfig awq = read_awq(config);
   if (!is_quantised(awq, spec)) return collect_dense(checkpoint, spec, problems);
   const int64_t group_size = awq.group_size == 0 ? spec.cols : awq.group_size;
-  if (spec.cols % group_size != 0 || spec.rows % kPerWord != 0) {
-    problems.misshapen.push_back(
-        fmt::format("{}: ({}, {}) can't be cut into groups of {} columns and words of {} rows",
-                    spec.name, spec.rows, spec.cols, group_size, kPerWord));
+  const int64_t packed = awq.by_outputs ? spec.cols : spec.rows;
+  if (spec.cols % group_size != 0 || packed % kPerWord != 0) {
+    problems.misshapen.push_back(fmt::format(
+        "{}: ({}, {}) can't be cut into groups of {} columns and words of {} {}", spec.name,
+        spec.rows, spec.cols, group_size, kPerWord, awq.by_outputs ? "columns" : "rows"));
     return {};
   }
   const int64_t groups = spec.cols / group_size;
   ArrayCollector arrays(checkpoint, spec, problems);
+  if (awq.by_outputs) {
+    const int64_t width = zeros_width(awq, groups);
+    arrays.require("qweight", {"I32", "U32"}, {{spec.rows, spec.cols / kPerWord}});
+    arrays.require("qzeros", {"I32", "U32"}, {{spec.rows, width}});
+    arrays.require("scales", {"F16", "BF16", "F32"}, {{spec.rows, width * kPerWord}});
+    return arrays.take();
+  }
   arrays.require("qweight", {"I32", "U32"}, {{spec.cols, spec.rows / kPerWord}});
   arrays.require("qzeros", {"I32", "U32"}, {{groups, spec.rows / kPerWord}});
   arrays.require("scales", {"F16", "BF16", "F32"}, {{groups, spec.rows}});
@@ -130,6 +162,37 @@ int8_t code_at(const ArrayReader& words, int64_t line, int64_t row, int64_t num_
   const uint32_t word = words.word(line * (num_rows / kPerWord) + row / kPerWord);
   const uint32_t code = (word >> awq_shift(row % kPerWord)) & 15U;
   return static_cast<int8_t>(static_cast<int32_t>(code) - kOffset);
+}
+
+void read_by_outputs(const AwqConfig& awq,
+                     const MatrixSpec& spec,
+                     const ArrayReader& weights,
+                     const ArrayReader& zeros,
+                     const ArrayReader& scales,
+                     Range rows,
+                     Range cols,
+                     int64_t first_group,
+                     DecodedBlock& block) {
+  const auto code = [](const ArrayReader& words, int64_t line, int64_t width, int64_t at) {
+    const uint32_t word = words.word(line * width + at / kPerWord);
+    return static_cast<int8_t>(static_cast<int32_t>((word >> (at % kPerWord * 4)) & 15U) - kOffset);
+  };
+  const int64_t groups = awq.group_size == 0 ? 1 : spec.cols / awq.group_size;
+  const int64_t width = zeros_width(awq, groups);
+  decode_parallel(rows.count, cols.count, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      const int64_t line = rows.begin + row;
+      for (int64_t group = 0; group < block.num_groups; ++group) {
+        const auto to = static_cast<size_t>(row * block.num_groups + group);
+        block.scales[to] = scales.number(line * width * kPerWord + first_group + group);
+        block.zeros[to] = code(zeros, line, width, first_group + group);
+      }
+      for (int64_t col = 0; col < cols.count; ++col) {
+        block.codes[static_cast<size_t>(row * cols.count + col)] =
+            code(weights, line, spec.cols / kPerWord, cols.begin + col);
+      }
+    }
+  });
 }
 
 HostWeight slice(const Json& config,
@@ -148,6 +211,10 @@ HostWeight slice(const Json& config,
   const ArrayReader weights(checkpoint, *find_array(tensors, "qweight"));
   const ArrayReader zeros(checkpoint, *find_array(tensors, "qzeros"));
   const ArrayReader scales(checkpoint, *find_array(tensors, "scales"));
+  if (awq.by_outputs) {
+    read_by_outputs(awq, spec, weights, zeros, scales, rows, cols, first_group, block);
+    return to_host_weight(std::move(block), storage);
+  }
   for (int64_t group = 0; group < block.num_groups; ++group) {
     for (int64_t row = 0; row < rows.count; ++row) {
       const auto to = static_cast<size_t>(row * block.num_groups + group);

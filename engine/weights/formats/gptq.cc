@@ -5,6 +5,7 @@
 //   g_idx    I32 (in), the group of each input; may be absent when they are in order
 // Words follow each other as one string of bits: of 3 bits 32 codes are in three words, and some in
 // two of them. With desc_act the inputs of a group are scattered, so such matrices are decoded.
+// Marlin's layout is another one: gptq_marlin.h.
 //
 // Source: https://github.com/AutoGPTQ/AutoGPTQ, https://github.com/ModelCloud/GPTQModel
 #include <fmt/format.h>
@@ -19,6 +20,7 @@
 #include "base/error.h"
 #include "base/known_fields.h"
 #include "engine/weights/formats/dense.h"
+#include "engine/weights/formats/gptq_marlin.h"
 #include "engine/weights/formats/module_names.h"
 #include "engine/weights/formats/quantization_fields.h"
 #include "engine/weights/formats/stored_arrays.h"
@@ -33,6 +35,7 @@ struct GptqConfig {
   bool symmetric = true;
   bool act_order = false;
   bool zeros_less_one = true;
+  bool is_marlin = false;
   bool quantises_head = false;
   std::vector<std::string> modules{};  // (optional) that alone are quantised
 
@@ -93,15 +96,16 @@ GptqConfig read_gptq(const JsonReader& quantization) {
   // Newer tools say `format`, most of them both.
   const std::string_view key = name_in_use(quantization, {"checkpoint_format", "format"});
   const std::string layout = ascii_lower(quantization.string_or(key, "gptq"));
-  if (layout != "gptq" && layout != "gptq_v2") {
-    unsupported(
-        quantization, key,
-        fmt::format("in the layout '{}' can't be loaded; supported: gptq, gptq_v2", layout));
+  if (layout != "gptq" && layout != "gptq_v2" && layout != "marlin") {
+    unsupported(quantization, key,
+                fmt::format("in the layout '{}' can't be loaded; supported: gptq, gptq_v2, marlin",
+                            layout));
   }
   out.zeros_less_one = layout == "gptq";
-  if (quantization.boolean_or("is_marlin_format", false)) {
-    unsupported(quantization, "is_marlin_format",
-                "in marlin's layout can't be loaded; supported: gptq, gptq_v2");
+  out.is_marlin = layout == "marlin" || quantization.boolean_or("is_marlin_format", false);
+  if (out.is_marlin && (out.bits != 4 || !out.symmetric || out.act_order)) {
+    unsupported(quantization, quantization.has(key) ? key : "is_marlin_format",
+                "in marlin's layout has 4 bits, no zero points (sym) and no desc_act");
   }
   out.quantises_head = quantization.boolean_or("lm_head", false);
   out.modules = read_modules(quantization);
@@ -142,6 +146,7 @@ std::vector<const StoredTensor*> collect(const Json& config,
                                          WeightProblems& problems) {
   const GptqConfig gptq = read_gptq(config);
   if (!is_quantised(gptq, spec)) return collect_dense(checkpoint, spec, problems);
+  if (gptq.is_marlin) return collect_marlin(checkpoint, spec, gptq.group_size, problems);
   const int64_t per_words = gptq.per_words();
   const int64_t group_size = gptq.group_size == 0 ? spec.cols : gptq.group_size;
   const int64_t groups = (spec.cols + group_size - 1) / group_size;
@@ -284,6 +289,11 @@ HostWeight slice(const Json& config,
     return slice_dense(checkpoint, spec, *tensors.front(), rows, cols);
   }
   DecodedBlock block(spec.name, rows, cols);
+  if (gptq.is_marlin) {
+    const int64_t first = block.cut_groups(cols, gptq.group_size, false);
+    read_marlin(checkpoint, spec, tensors, rows, cols, first, block);
+    return to_host_weight(std::move(block), storage);
+  }
   const int64_t first_group =
       read_groups(gptq, spec, checkpoint, find_array(tensors, "g_idx"), cols, block);
   const ArrayReader scales(checkpoint, *find_array(tensors, "scales"));
@@ -296,6 +306,7 @@ HostWeight slice(const Json& config,
 
 // AutoGPTQ gives every matrix a bias; of those that had none it is zero.
 bool may_ignore(const Checkpoint& checkpoint, const StoredTensor& tensor) {
+  if (is_marlin_workspace(tensor.name)) return true;
   if (!tensor.name.ends_with(".bias")) return false;
   const bool is_zero = std::ranges::all_of(checkpoint.bytes(tensor),
                                            [](std::byte byte) { return byte == std::byte{0}; });
