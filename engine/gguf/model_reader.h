@@ -96,6 +96,9 @@ class ModelReader {
   std::string_view architecture() const { return architecture_; }
 
   // --- what an architecture's file fills in
+  // Of a decoder that ranks: the classifier is two rows of the head, those of a token that says yes
+  // and of one that says no.
+  bool scores_answers = false;
   Json config = Json::object();  // config.json
   void name(std::string_view stored,
             std::string_view name,

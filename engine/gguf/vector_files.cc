@@ -2,11 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
+#include "engine/weights/checkpoint.h"
 
 namespace tgi::gguf {
 namespace {
@@ -74,7 +78,81 @@ std::vector<std::string> add_dense(ModelReader& model, std::map<std::string, std
   return folders;
 }
 
+// The text before, between and behind the two that are compared, as a template of Jinja. Files have
+// it with the two by name, in braces.
+std::string pair_template(const GgufMetadata& metadata) {
+  constexpr std::string_view kKey = "tokenizer.chat_template.rerank";
+  constexpr std::pair<std::string_view, std::string_view> kPlaces[] = {{"{query}", "query"},
+                                                                       {"{document}", "document"}};
+  std::string_view text = metadata.find_text(kKey).value_or("");
+  for (const auto& [place, role] : kPlaces) {
+    if (text.find(place) != std::string_view::npos) continue;
+    throw Error(Code::kUnsupported,
+                fmt::format("{}: expected a text with {} and {}, which says how a pair reaches a "
+                            "model that ranks; take the model's folder",
+                            kKey, kPlaces[0].first, kPlaces[1].first));
+  }
+  std::string out =
+      "{%- if messages | length != 2 or messages[0].role != 'query' -%}{{ "
+      "raise_exception('expected "
+      "a query and a document; the instruction is part of the model') }}{%- endif -%}";
+  while (!text.empty()) {
+    size_t at = text.size();
+    size_t which = 0;
+    for (size_t i = 0; i < std::size(kPlaces); ++i) {
+      const size_t found = std::min(text.find(kPlaces[i].first), text.size());
+      if (found < at) which = i;
+      at = std::min(at, found);
+    }
+    if (at > 0) out += fmt::format("{{{{ {} }}}}", Json(text.substr(0, at)).dump());
+    if (at == text.size()) break;
+    out += fmt::format("{{{{ messages[{}].content }}}}", which);
+    text.remove_prefix(at + kPlaces[which].first.size());
+  }
+  return out;
+}
+
+// As a CrossEncoder of sentence-transformers: the probability of yes, of the two.
+std::map<std::string, std::string> answer_score_files(ModelReader& model) {
+  const GgufTensor& rows = model.tensor("cls.output.weight");
+  const std::vector<int64_t> expected = {2, model.config.at("hidden_size").get<int64_t>()};
+  if (rows.shape != expected) {
+    throw Error(Code::kInvalidArgument,
+                fmt::format("tensor {}: expected the rows of two answers, ({}, {}), got {}",
+                            rows.name, expected[0], expected[1], shape_text(rows.shape)));
+  }
+  const std::string key = fmt::format("{}.classifier.output_labels", model.architecture());
+  const bool has_labels = model.metadata().has(key);
+  if (has_labels && model.metadata().texts(key) != std::vector<std::string_view>{"yes", "no"}) {
+    throw Error(Code::kUnsupported,
+                fmt::format("{}: expected yes and no, of a model that ranks by its answer", key));
+  }
+  model.pass_over("classifier.output_labels");
+  model.ignore_tensor("cls.output");
+  const auto module = [](const char* type, const char* path) {
+    return Json{{"type", fmt::format("sentence_transformers.{}", type)}, {"path", path}};
+  };
+  return {
+      {"modules.json", Json{module("base.modules.transformer.Transformer", ""),
+                            module("cross_encoder.modules.logit_score.LogitScore", "1_LogitScore")}
+                           .dump()},
+      {"1_LogitScore/config.json", Json{{"true_token_id", 0}, {"false_token_id", 1}}.dump()},
+      {"1_LogitScore/model.safetensors", safetensors_of(rows, "linear.weight")},
+      {"config_sentence_transformers.json",
+       Json{{"model_type", "CrossEncoder"},
+            {"activation_fn", "torch.nn.modules.activation.Sigmoid"}}
+           .dump()},
+      {"sentence_bert_config.json", Json{{"transformer_task", "text-generation"},
+                                         {"modality_config", {{"message", {{"format", "flat"}}}}}}
+                                        .dump()},
+      {"chat_template.jinja", pair_template(model.metadata())}};
+}
+
 }  // namespace
+
+void read_answer_scores(ModelReader& model) {
+  model.scores_answers = pooling_of(model) == kRank && model.has_tensor("cls.output.weight");
+}
 
 bool has_classifier(ModelReader& model) {
   const int64_t pooling = pooling_of(model);
@@ -111,6 +189,7 @@ std::map<std::string, std::string> vector_files(ModelReader& model) {
   const bool is_causal = model.find_boolean("attention.causal").value_or(true);
   if (!is_causal) model.config["is_causal"] = false;
   const int64_t pooling = pooling_of(model);
+  if (model.scores_answers) return answer_score_files(model);
   std::map<std::string, std::string> files;
   const std::vector<std::string> dense = add_dense(model, files);
   const char* const mode = kPoolingNames[pooling];

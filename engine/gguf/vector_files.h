@@ -19,6 +19,9 @@ std::map<std::string, std::string> vector_files(ModelReader& model);
 // as cls.output has. REQUIRES: it has one.
 void read_labels(ModelReader& model);
 
+// Of a decoder that may rank by its answer: whether this file does, which it says itself.
+void read_answer_scores(ModelReader& model);
+
 // Whether the file is to be taken for one that gives scores: it has a classifier, and does not say
 // that it gives vectors. Otherwise the classifier is left out.
 bool has_classifier(ModelReader& model);

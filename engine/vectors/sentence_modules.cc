@@ -203,8 +203,8 @@ DenseStep read_dense(const FileSource& files, const std::string& folder, int64_t
   return out;
 }
 
-LogitScore read_logit_score(const FileSource& files, const std::string& folder) {
-  return with_object(files, folder + "/config.json", [](const JsonReader& config) {
+LogitScore read_logit_score(const FileSource& files, const std::string& folder, int64_t width) {
+  LogitScore score = with_object(files, folder + "/config.json", [](const JsonReader& config) {
     refuse_unknown_fields(config, kLogitFields, {}, "sentence-transformers' LogitScore",
                           "the score of a pair");
     const auto token = [&](const char* name) {
@@ -219,6 +219,16 @@ LogitScore read_logit_score(const FileSource& files, const std::string& folder) 
     if (config.has("false_token_id")) out.false_token = token("false_token_id");
     return out;
   });
+  const std::string weights = folder + "/model.safetensors";
+  if (!files.find(weights)) return score;
+  DenseStep rows;
+  rows.rows = score.false_token ? 2 : 1;
+  rows.cols = width;
+  const auto checkpoint = open_safetensors(files, weights);
+  const std::array<int64_t, 2> shape = {rows.rows, rows.cols};
+  rows.weight = read_tensor(*checkpoint, checkpoint->find("linear.weight"), "linear.weight", shape);
+  score.rows = std::move(rows);
+  return score;
 }
 
 // What `apply_chat_template` is called with.
@@ -304,7 +314,7 @@ void read_modules(const FileSource& files, int32_t hidden_size, SentenceModules&
       }
       out.normalises = true;
     } else if (last == "LogitScore") {
-      out.logit_score = read_logit_score(files, path);
+      out.logit_score = read_logit_score(files, path, hidden_size);
     } else if (last != "Dropout") {
       throw Error(Code::kUnsupported,
                   fmt::format("{}: {}: '{}' is not supported; known are Transformer, Pooling, "

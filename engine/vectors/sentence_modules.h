@@ -28,9 +28,11 @@ std::optional<PoolingMode> pooling_mode_from_name(std::string_view name);
 std::string pooling_mode_names();  // for messages
 
 // The score of a pair is the logit of a token behind its last one, less that of another.
+// Of a file that has kept only their rows of the head, those.
 struct LogitScore {
   int32_t true_token = 0;
   std::optional<int32_t> false_token;
+  std::optional<DenseStep> rows{};  // of the true one, and of the other
 };
 
 // Texts reach the model as messages of a conversation, written by the chat template: of a pair one

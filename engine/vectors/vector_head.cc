@@ -148,6 +148,14 @@ void VectorHead::read_classifier(const LoadedConfig& model,
 void VectorHead::read_logit_score(const LoadedConfig& model,
                                   const LogitScore& score,
                                   const Checkpoint& checkpoint) {
+  modes_ = {PoolingMode::kLastToken};
+  inputs_ = {input_of(modes_.front())};
+  is_logit_score_ = true;
+  logit_softcap_ = model.config.logit_softcap;
+  if (score.rows) {
+    steps_ = {*score.rows};
+    return;
+  }
   const auto stored = [&](Role role) -> const StoredTensor* {
     for (const TensorSpec& spec : model.tensors()) {
       if (spec.role == role) return find_by_any_name(checkpoint, spec.name, model.text->prefix);
@@ -184,10 +192,6 @@ void VectorHead::read_logit_score(const LoadedConfig& model,
   add_row(score.true_token);
   if (score.false_token) add_row(*score.false_token);
   steps_ = {std::move(step)};
-  modes_ = {PoolingMode::kLastToken};
-  inputs_ = {input_of(modes_.front())};
-  is_logit_score_ = true;
-  logit_softcap_ = model.config.logit_softcap;
 }
 
 void VectorHead::read_layers(const LoadedConfig& model, const Checkpoint& checkpoint) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <condition_variable>
 #include <filesystem>
+#include <fstream>
 #include <mutex>
 #include <thread>
 
@@ -11,6 +12,8 @@
 #include "engine/model/architecture.h"
 #include "engine/runtime/served_model.h"
 #include "tests/catch.h"
+#include "tests/temp_folder.h"
+#include "tests/vectors/reranker_file.h"
 
 namespace tgi {
 namespace {
@@ -194,6 +197,68 @@ TEST_CASE("GGUF files of llama.cpp's converter give the same vectors and scores"
     ++num_files;
   }
   CHECK(num_files >= 8);
+}
+
+TEST_CASE("a decoder that ranks by its answer gives the same scores from a GGUF file") {
+  const std::string name = "qwen3-reranker";
+  const Json expected = expected_of(name);
+  const Json tokens =
+      parse_json(open_folder(kGolden + name + "/1_LogitScore")->require_text("config.json"));
+  const auto yes = tokens.at("true_token_id").get<int32_t>();
+  const auto no = tokens.at("false_token_id").get<int32_t>();
+  // As the template of the folder writes it with its default prompt.
+  const std::string pair_template =
+      "<|im_start|>system\nAnswer \"yes\" or \"no\".<|im_end|>\n<|im_start|>user\n"
+      "<Instruct>: find the answer\n<Query>: {query}\n<Document>: {document}\n<|im_end|>\n"
+      "<|im_start|>assistant\n<think>\n\n</think>\n\n";
+  const TempFolder folder;
+  const std::string path = folder.file("reranker.gguf");
+  write_reranker(kGolden + name, yes, no, {.pair_template = pair_template}, path);
+  const auto model = serve_path(path);
+  REQUIRE(model->vectors() != nullptr);
+  CHECK(task_name(model->vectors()->head().task()) == expected.at("task"));
+  CHECK(model->vectors()->head().labels().size() == 1);
+  // A file says nothing of a length that texts are cut to: the folder without one is compared.
+  const std::string whole = folder.file("whole");
+  std::filesystem::copy(kGolden + name, whole, std::filesystem::copy_options::recursive);
+  Json tokenizer = parse_json(open_folder(whole)->require_text("tokenizer_config.json"));
+  REQUIRE(tokenizer.erase("model_max_length") == 1);
+  std::ofstream(whole + "/tokenizer_config.json") << tokenizer.dump();
+  const auto original = serve_path(whole);
+  ipc::VectorParams all{.inputs = {}};
+  for (const Json& text : expected.at("texts")) all.inputs.push_back(input_of(text));
+  const auto wanted_ids = original->vectors()->prepare(all);
+  const auto ids = model->vectors()->prepare(all);
+  const auto wanted = original->vectors()->classify(all, run(*original, ipc::kClassify, all));
+  const auto scores = model->vectors()->classify(all, run(*model, ipc::kClassify, all));
+  for (size_t i = 0; i < all.inputs.size(); ++i) {
+    CHECK(ids[i]->prompt_ids == wanted_ids[i]->prompt_ids);
+    REQUIRE(scores.texts[i].scores.size() == 1);
+    CHECK(std::abs(scores.texts[i].scores[0] - wanted.texts[i].scores[0]) <= 1e-5);
+  }
+  // One that is not cut in either.
+  CHECK(std::abs(scores.texts[2].scores[0] - expected.at("scores")[2][0].get<double>()) <= 1e-5);
+  ipc::VectorParams told = all;
+  told.prompt = "find something else";
+  CHECK_THROWS_WITH(model->prepare_texts(ipc::kClassify, told),
+                    Catch::Contains("the instruction is part of the model"));
+
+  const auto refusal = [&](const RerankerFile& file) {
+    write_reranker(kGolden + name, yes, no, file, path);
+    try {
+      (void)serve_path(path);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("none");
+  };
+  CHECK_THAT(refusal({.pair_template = "{query} alone"}),
+             Catch::Contains("tokenizer.chat_template.rerank: expected a text with {query} and "
+                             "{document}"));
+  CHECK_THAT(refusal({.pair_template = pair_template, .labels = {"good", "bad"}}),
+             Catch::Contains("qwen3.classifier.output_labels: expected yes and no"));
+  CHECK_THAT(refusal({.pair_template = pair_template, .num_rows = 3}),
+             Catch::Contains("tensor cls.output.weight: expected the rows of two answers"));
 }
 
 TEST_CASE("a decoder's text has the same vector in chunks, and with what the cache has of it") {

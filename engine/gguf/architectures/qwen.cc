@@ -1,5 +1,6 @@
 // Qwen 2 and 3.
 #include "engine/gguf/architectures.h"
+#include "engine/gguf/vector_files.h"
 
 namespace tgi::gguf {
 
@@ -10,6 +11,7 @@ void read_qwen2(ModelReader& model) {
 
 void read_qwen3(ModelReader& model) {
   read_decoder(model, "Qwen3ForCausalLM", "qwen3");
+  read_answer_scores(model);
   read_attention_bias(model);
   name_outer(model);
   name_norms(model);
