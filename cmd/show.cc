@@ -199,6 +199,7 @@ std::string preset_rows(const Preset& preset) {
   }
   if (!preset.speculator.empty()) out += row("speculator", preset.speculator);
   if (!preset.draft_model.empty()) out += row("draft model", preset.draft_model);
+  for (const std::string& part : preset.not_used) out += row("not used", part);
   if (preset.schema) out += text_rows("schema", *preset.schema);
   if (preset.system) out += text_rows("system", *preset.system);
   if (preset.chat_template) out += text_rows("template", *preset.chat_template);

@@ -69,10 +69,10 @@ Manifest read_manifest(const std::string& path) {
   return {.top = std::move(top), .layers = json["layers"]};
 }
 
-// Without the application's part: "model", "system". Other programs' layers have none.
+// Without the application's part: "model", "system". Of other programs' layers all of it.
 std::string kind_of(const Json& layer) {
   const std::string type = text_of(layer, "mediaType");
-  return type.starts_with(kLayer) ? type.substr(kLayer.size()) : "";
+  return type.starts_with(kLayer) ? type.substr(kLayer.size()) : type;
 }
 
 std::string blob_of(const Manifest& manifest, const Json& layer) {
@@ -123,7 +123,12 @@ void read_layer(const std::string& kind, const std::string& blob, Preset& to) {
     }
     to.from = blob;
   } else if (kind == "adapter") {
-    throw Error(Code::kUnsupported, "an adapter in a file of ollama can't be loaded");
+    if (!to.adapter.empty()) {
+      throw Error(Code::kUnsupported, "a model with several adapters can't be loaded");
+    }
+    to.adapter = blob;
+  } else if (kind == "projector") {
+    to.not_used.push_back("projector (it is about images, and only text is read)");
   } else if (kind == "system") {
     to.system = read_regular_file(blob);
   } else if (kind == "params") {
@@ -132,6 +137,10 @@ void read_layer(const std::string& kind, const std::string& blob, Preset& to) {
     read_messages(read_regular_file(blob), to.messages);
   } else if (kind == "license") {
     to.licenses.push_back(read_regular_file(blob));
+  } else if (kind != "template") {
+    throw Error(Code::kUnsupported,
+                "a layer of a type that this build does not know; without it the model may be "
+                "another one");
   }
 }
 
@@ -159,11 +168,11 @@ Preset read_ollama_model(const std::string& manifest_path) {
     for (const bool is_weights : {true, false}) {
       for (const Json& layer : manifest.layers) {
         const std::string kind = kind_of(layer);
-        if (kind.empty() || (kind == "model") != is_weights) continue;
+        if ((kind == "model") != is_weights) continue;
         try {
           read_layer(kind, blob_of(manifest, layer), out);
         } catch (const Error& error) {
-          throw error.in(kind);
+          throw error.in(kind.empty() ? "a layer without a mediaType" : kind);
         }
       }
     }
@@ -177,16 +186,16 @@ Preset read_ollama_model(const std::string& manifest_path) {
 }
 
 std::optional<OllamaFiles> find_ollama_files(const std::string& manifest_path) {
-  static constexpr std::array<std::string_view, 3> kDefaults = {"system", "params", "messages"};
+  static constexpr std::array<std::string_view, 3> kPlain = {"model", "template", "license"};
   try {
     OllamaFiles out;
     const Manifest manifest = read_manifest(manifest_path);
     for (const Json& layer : manifest.layers) {
       const std::string kind = kind_of(layer);
       const bool is_weights = kind == "model";
-      if (kind == "adapter" || (is_weights && !out.weights.empty())) return std::nullopt;
+      if (is_weights && !out.weights.empty()) return std::nullopt;
       if (is_weights) out.weights = blob_of(manifest, layer);
-      out.has_defaults = out.has_defaults || std::ranges::find(kDefaults, kind) != kDefaults.end();
+      out.has_defaults = out.has_defaults || std::ranges::find(kPlain, kind) == kPlain.end();
     }
     return out.weights.empty() ? std::nullopt : std::optional(out);
   } catch (const Error&) {

@@ -18,11 +18,11 @@ bool is_ollama_manifest(const std::string& path);
 // path.
 std::string ollama_name(const std::string& manifest_path);
 
-// The model's one file of weights, its system prompt, parameters, messages and licences. Its
-// template is in Go's notation: not read, that of the weights' own file holds. Throws kNotFound for
-// a layer whose file is not there; kInvalidArgument for what is no manifest, and for parameters
+// The model's one file of weights, its adapter, system prompt, parameters, messages and licences.
+// Its template is in Go's notation: not read, that of the weights' own file holds. Throws kNotFound
+// for a layer whose file is not there; kInvalidArgument for what is no manifest, and for parameters
 // that set_parameter refuses, with the file of the weights, which can be loaded without them;
-// kUnsupported for an adapter and several files of weights.
+// kUnsupported for several adapters, several files of weights, and naming a layer of another kind.
 Preset read_ollama_model(const std::string& manifest_path);
 
 struct OllamaFiles {
@@ -30,8 +30,7 @@ struct OllamaFiles {
   bool has_defaults = false;  // read_ollama_model says more than the weights
 };
 
-// Without reading the layers. Nothing for what can't be read, and for what it takes more than one
-// file to compute.
+// Without reading the layers. Nothing for what can't be read, and for weights in several files.
 std::optional<OllamaFiles> find_ollama_files(const std::string& manifest_path);
 
 }  // namespace tgi

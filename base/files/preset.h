@@ -45,13 +45,14 @@ struct Preset {
   PresetParameters parameters;
   std::optional<std::string> system{};
   std::optional<std::string> chat_template{};  // in Jinja, in place of the model's
-  std::string adapter{};                       // merged into the weights; "": none
-  std::vector<PresetMessage> messages{};       // before those of a conversation
+  std::string adapter{};  // merged into the weights, or beside those that are quantised; "": none
+  std::vector<PresetMessage> messages{};  // before those of a conversation
   std::vector<std::string> licenses{};
   // A JSON schema: of the answers to requests that ask for no form.
   std::optional<std::string> schema{};
-  std::string speculator{};   // a folder that drafts, or kOwnLayer; "": none
-  std::string draft_model{};  // a smaller model that drafts; not both; "": none
+  std::string speculator{};             // a folder that drafts, or kOwnLayer; "": none
+  std::string draft_model{};            // a smaller model that drafts; not both; "": none
+  std::vector<std::string> not_used{};  // what the model brings and nothing reads, for people
 };
 
 // One parameter of PARAMETER lines and of ollama's `parameters`. Exactly one member is not null.

@@ -20,6 +20,7 @@
 #include "base/files/speculator_folder.h"
 #include "base/known_names.h"
 #include "base/log.h"
+#include "engine/lora/adapter_source.h"
 #include "engine/lora/merged_weights.h"
 #include "engine/model/weight_check.h"
 #include "engine/runtime/backend_loader.h"
@@ -199,13 +200,19 @@ int merge_threads(int32_t num_ranks) {
 }
 
 void open_merged_adapter(PreparedModel& model) {
-  const std::string& folder = model.options.merge_adapter;
+  std::string& folder = model.options.merge_adapter;
   if (folder.empty()) return;
+  const bool is_of_preset = model.preset != nullptr && folder == model.preset->adapter;
+  if (is_of_preset && model.loaded.weight_format->is_quantised) {
+    // What it adds can't be made part of such weights: it is every request's adapter instead.
+    model.own_adapter = std::exchange(folder, {});
+    return;
+  }
   try {
     if (model.options.load_format == "dummy") {
       throw Error(Code::kUnsupported, "can't be merged into random weights");
     }
-    model.adapter_files = open_folder(folder);
+    model.adapter_files = open_adapter_source(folder);
     model.adapter = made_of_intact(*model.adapter_files, [&] {
       const auto base = open_checkpoint(*model.files);
       return open_adapter(*model.adapter_files, model.loaded, base.get());
@@ -331,6 +338,9 @@ static void settle_preset(PreparedModel& model) {
                             model.options.model, model.model_path));
   }
   fill_settings(*model.preset, model.options);
+  for (const std::string& part : model.preset->not_used) {
+    log_warn("a part of the model is not used", {{"model", model.options.model}, {"part", part}});
+  }
 }
 
 std::unique_ptr<PreparedModel> prepare_model(const ModelOptions& asked) {

@@ -30,6 +30,7 @@ struct PreparedModel {
   std::unique_ptr<FileSource> files;
   std::unique_ptr<FileSource> adapter_files;  // (optional) of what is merged into the weights
   AdapterFiles adapter;
+  std::string own_adapter;  // of requests that name none; "": none
   LoadedConfig loaded;
   std::unique_ptr<Tokenizer> tokenizer;
   std::optional<ChatTemplate> chat_template;

@@ -7,6 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/error.h"
+#include "base/files/preset_files.h"
 #include "base/log.h"
 #include "engine/dialect/dialect.h"
 #include "engine/model/model_weights.h"
@@ -170,6 +172,7 @@ std::unique_ptr<ServedModel> ServedModel::load(std::unique_ptr<PreparedModel> pr
   model->adapters_ = std::make_unique<AdapterStore>(loaded, how, options.num_shard,
                                                     has_files ? prepared->model_path : "",
                                                     *model->engine_, options.lorax_merging);
+  if (!prepared->own_adapter.empty()) model->load_own_adapter(prepared->own_adapter);
 
   facts.load_seconds =
       prepared->seconds + std::chrono::duration<double>(Clock::now() - started).count();
@@ -187,9 +190,23 @@ std::unique_ptr<ServedModel> ServedModel::load(std::unique_ptr<PreparedModel> pr
   return model;
 }
 
+// Found out at the load, not by the first request.
+void ServedModel::load_own_adapter(const std::string& path) {
+  const std::string name = name_of_preset(options_.model) + "+adapter";
+  own_adapter_ = adapters_->load(name, path);
+  const int64_t room = facts_.memory.adapters / std::max<int64_t>(facts_.num_shard, 1);
+  if (own_adapter_->device_bytes > room) {
+    throw Error(Code::kOutOfMemory,
+                fmt::format("adapter {}: takes {} bytes of a device, and {} are kept for adapters; "
+                            "--adapter-memory-fraction gives them more",
+                            path, own_adapter_->device_bytes, room));
+  }
+  adapters_->pin(name, true);
+}
+
 template <typename Asked>
 std::shared_ptr<const HostAdapter> ServedModel::adapter_of(const Asked& asked) {
-  if (!asked.adapter) return nullptr;
+  if (!asked.adapter) return own_adapter_;
   return asked.adapter_path ? adapters_->load(*asked.adapter, *asked.adapter_path)
                             : adapters_->find(*asked.adapter);
 }

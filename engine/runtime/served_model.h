@@ -81,6 +81,7 @@ class ServedModel {
   template <typename Asked>
   std::shared_ptr<const HostAdapter> adapter_of(const Asked& asked);
   void require_task(std::string_view method, bool fits) const;
+  void load_own_adapter(const std::string& path);
 
   ModelOptions options_;
   int32_t max_top_tokens_ = 0;
@@ -94,7 +95,8 @@ class ServedModel {
   std::unique_ptr<VectorIntake> vectors_;          // (optional)
   ipc::ModelStatus facts_;  // all but the engine's counters; constant after load
   std::unique_ptr<AdapterStore> adapters_;
-  std::unique_ptr<Engine> engine_;  // last: stops first
+  std::shared_ptr<const HostAdapter> own_adapter_;  // (optional) of requests that name none
+  std::unique_ptr<Engine> engine_;                  // last: stops first
 };
 
 }  // namespace tgi

@@ -66,6 +66,29 @@ TEST_CASE("a model of ollama is a preset where it lies") {
   CHECK(preset.licenses == std::vector<std::string>{"free"});
 }
 
+TEST_CASE("a model of ollama brings its adapter, and what nothing reads is named") {
+  const TempFolder folder;
+  const std::string path =
+      model_of(folder, {{"model", "GGUF"}, {"projector", "x"}, {"adapter", "y"}});
+  REQUIRE(find_ollama_files(path));
+  CHECK(find_ollama_files(path)->has_defaults);
+  const Preset preset = read_preset(path);
+  CHECK(preset.adapter == folder.path() + "/blobs/sha256-2");
+  REQUIRE(preset.not_used.size() == 1);
+  CHECK_THAT(preset.not_used[0], Contains("projector"));
+  // Layers of other programs are known by the whole of their type.
+  write(path,
+        R"({"layers":[{"mediaType":"application/vnd.ollama.image.model","digest":"sha256:0"},)"
+        R"({"mediaType":"application/x-y","digest":"sha256:1"}]})");
+  try {
+    (void)read_preset(path);
+    FAIL("was accepted");
+  } catch (const Error& error) {
+    CHECK(error.code() == Code::kUnsupported);
+    CHECK_THAT(error.what(), Contains("application/x-y: a layer of a type"));
+  }
+}
+
 TEST_CASE("a model of ollama without defaults of its own, and what is no model of ollama") {
   const TempFolder folder;
   const std::string path = model_of(folder, {{"model", "GGUF"}, {"template", "x"}});
@@ -97,7 +120,10 @@ TEST_CASE("what of a model of ollama can't be honoured is refused by name") {
                  Contains("/blobs/sha256-1 is the model without its defaults"));
   CHECK_THAT(refused({{"model", "GGUF"}, {"params", "["}}), Contains("of ollama: params: "));
   CHECK_THAT(refused({{"model", "GGUF"}, {"params", R"({"top_p":7})"}}), Contains("top_p: "));
-  CHECK_THAT(refused({{"model", "GGUF"}, {"adapter", "x"}}), Contains("adapter"));
+  CHECK_THAT(refused({{"model", "GGUF"}, {"adapter", "x"}, {"adapter", "y"}}),
+             Contains("adapter: a model with several adapters"));
+  CHECK_THAT(refused({{"model", "GGUF"}, {"embed", "x"}}),
+             Contains("embed: a layer of a type that this build does not know"));
   CHECK_THAT(refused({{"model", "GGUF"}, {"model", "GGUF"}}), Contains("several files"));
   CHECK_THAT(refused({{"system", "x"}}), Contains("expected a layer with the model"));
 }
