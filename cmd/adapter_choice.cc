@@ -7,9 +7,10 @@
 namespace tgi {
 
 void add_adapter_flag(CLI::App& app, std::string& adapter) {
-  app.add_option("--adapter", adapter,
-                 "answer by this LoRA adapter: one that is loaded (`tgi adapters`), a folder, or "
-                 "ORG/NAME[@REVISION] of the hub, which is downloaded when it is not here")
+  app.add_option(
+         "--adapter", adapter,
+         "answer by this LoRA adapter: one that is loaded (`tgi adapters`), a folder, a GGUF "
+         "file, or ORG/NAME[@REVISION] of the hub, which is downloaded when it is not here")
       ->type_name("ADAPTER");
 }
 

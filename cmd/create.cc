@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/files/adapter_path.h"
 #include "base/files/preset_files.h"
 #include "base/files/regular_file.h"
 #include "base/known_names.h"
@@ -49,17 +50,11 @@ Preset with_base(Preset preset, const ResolveOptions& options) {
 
 void settle_adapter(Preset& preset, const ResolveOptions& options) {
   if (preset.adapter.empty()) return;
-  if (preset.adapter.ends_with(".gguf")) {
-    throw Error(Code::kUnsupported,
-                fmt::format("ADAPTER {}: adapters in GGUF files are not read; name a folder with "
-                            "adapter_config.json and its safetensors",
-                            preset.adapter));
-  }
   preset.adapter = resolve_model(preset.adapter, options);
-  std::error_code error;
-  if (fs::exists(preset.adapter + "/adapter_config.json", error)) return;
+  if (may_hold_adapter(preset.adapter)) return;
   throw Error(Code::kInvalidArgument,
-              fmt::format("ADAPTER {}: expected a folder with adapter_config.json, there is none",
+              fmt::format("ADAPTER {}: expected a folder with adapter_config.json, or a GGUF file; "
+                          "there is none",
                           preset.adapter));
 }
 

@@ -83,7 +83,7 @@ _tgi() {
         '-m[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, "demo", or the name of one of several models that the daemon has (`tgi ps`); default\: the daemon'\''s default model]:MODEL:_tgi_models' \
         '--model[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, "demo", or the name of one of several models that the daemon has (`tgi ps`); default\: the daemon'\''s default model]:MODEL:_tgi_models' \
         '--offline[download nothing]' \
-        '--adapter[answer by this LoRA adapter\: one that is loaded (`tgi adapters`), a folder, or ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here]:ADAPTER:_tgi_adapters' \
+        '--adapter[answer by this LoRA adapter\: one that is loaded (`tgi adapters`), a folder, a GGUF file, or ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here]:ADAPTER:_tgi_adapters' \
         '--max-new-tokens[generate at most this many tokens; default\: all that fit the model'\''s context]:N: ' \
         '--temperature[more than 0; below 1 sharpens, above 1 flattens the distribution; turns sampling on]:X: ' \
         '--top-k[sample from the k likeliest tokens; turns sampling on]:N: ' \
@@ -127,7 +127,7 @@ _tgi() {
         '-m[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, "demo", or the name of one of several models that the daemon has (`tgi ps`); default\: the daemon'\''s default model]:MODEL:_tgi_models' \
         '--model[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, "demo", or the name of one of several models that the daemon has (`tgi ps`); default\: the daemon'\''s default model]:MODEL:_tgi_models' \
         '--offline[download nothing]' \
-        '--adapter[answer by this LoRA adapter\: one that is loaded (`tgi adapters`), a folder, or ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here]:ADAPTER:_tgi_adapters' \
+        '--adapter[answer by this LoRA adapter\: one that is loaded (`tgi adapters`), a folder, a GGUF file, or ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here]:ADAPTER:_tgi_adapters' \
         '--max-new-tokens[generate at most this many tokens; default\: all that fit the model'\''s context]:N: ' \
         '--temperature[more than 0; below 1 sharpens, above 1 flattens the distribution; turns sampling on]:X: ' \
         '--top-k[sample from the k likeliest tokens; turns sampling on]:N: ' \
@@ -508,7 +508,7 @@ _tgi() {
         '-m[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, "demo", or the name of one of several models that the daemon has (`tgi ps`); default\: the daemon'\''s default model]:MODEL:_tgi_models' \
         '--model[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, "demo", or the name of one of several models that the daemon has (`tgi ps`); default\: the daemon'\''s default model]:MODEL:_tgi_models' \
         '--offline[download nothing]' \
-        '--adapter[answer by this LoRA adapter\: one that is loaded (`tgi adapters`), a folder, or ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here]:ADAPTER:_tgi_adapters' \
+        '--adapter[answer by this LoRA adapter\: one that is loaded (`tgi adapters`), a folder, a GGUF file, or ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here]:ADAPTER:_tgi_adapters' \
         '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
         '--no-start[do not start a daemon when none is running]' \
         '-v[say more on stderr\: what is done, tokens per second]' \

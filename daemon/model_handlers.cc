@@ -13,6 +13,7 @@
 #include "daemon/metrics.h"
 #include "daemon/request_jobs.h"
 #include "engine/gguf/model_files.h"
+#include "engine/lora/adapter_source.h"
 #include "engine/lora/write_merged.h"
 #include "engine/runtime/inspect.h"
 #include "engine/runtime/logit_check.h"
@@ -208,7 +209,7 @@ void handle_merge(Services& services, const Caller& caller, const Asked<ipc::Mer
   answer_by_job(services.merge_jobs, services.outbox, caller.session,
                 [ended = caller.ended, asked] {
                   const auto base = open_model_files(asked->model);
-                  const auto adapter = open_folder(asked->adapter);
+                  const auto adapter = open_adapter_source(asked->adapter);
                   const auto num_threads =
                       static_cast<int>(std::max(1U, std::thread::hardware_concurrency() / 2));
                   const int64_t bytes =

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <set>
 #include <utility>
 
+#include "base/files/adapter_path.h"
 #include "cmd/http/service.h"
 
 namespace tgi::http {
@@ -49,8 +49,9 @@ void Adapters::remove(const std::string& name) {
 
 std::string Adapters::find_folder(const std::string& path) const {
   if (!path.starts_with('/')) return options_.resolve(path, std::nullopt);
-  if (std::filesystem::exists(path + "/adapter_config.json")) return converted(path);
-  throw Error(Code::kNotFound, "the folder holds no adapter_config.json");
+  if (may_hold_adapter(path)) return converted(path);
+  throw Error(Code::kNotFound,
+              "there is neither a folder with adapter_config.json nor a GGUF file");
 }
 
 void Adapters::choose(const AdapterAsk& ask,
@@ -102,7 +103,8 @@ std::string Adapters::folder_of(const AdapterAsk& ask, const std::string& id) {
   }
   if (source == "local") {
     if (!id.starts_with('/')) {
-      throw adapter_error(id, "a local adapter is named by the absolute path of its folder");
+      throw adapter_error(
+          id, "a local adapter is named by the absolute path of its folder or GGUF file");
     }
     try {
       return converted(id);

@@ -92,6 +92,7 @@ class GgufSource final : public FileSource {
 
   void read_model(const GgufFile& first) {
     try {
+      check_type(first.metadata);
       check_split(first.metadata);
       std::vector<GgufTensor> tensors = first.tensors;
       for (size_t i = 1; i < parts_.size(); ++i) {
@@ -108,6 +109,13 @@ class GgufSource final : public FileSource {
     } catch (const Error& error) {
       throw error.in(path_);
     }
+  }
+
+  static void check_type(const GgufMetadata& metadata) {
+    if (metadata.find_text("general.type").value_or("model") != "adapter") return;
+    throw Error(Code::kInvalidArgument,
+                "general.type: the file is an adapter and no model; load its base model, and name "
+                "the file as an adapter of it");
   }
 
   void check_split(const GgufMetadata& metadata) const {

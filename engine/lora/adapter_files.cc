@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "engine/lora/base_copies.h"
 #include "engine/lora/finite_bits.h"
+#include "engine/lora/gguf_adapter.h"
 #include "engine/lora/module_patterns.h"
 #include "engine/lora/row_lengths.h"
 #include "engine/lora/tensor_names.h"
@@ -53,7 +54,7 @@ class Opener {
 
   AdapterFiles open() {
     out_.config = read_adapter_config(files_);
-    out_.tensors = open_tensors(files_);
+    out_.tensors = open_tensors(files_, &model_, out_.config);
     for (const std::string_view name : out_.tensors->names()) take(*out_.tensors->find(name));
     ModuleScales scales(out_.config);
     for (auto& [module, tensors] : modules_) add_linear(module, tensors, scales);
@@ -74,7 +75,11 @@ class Opener {
     return std::move(out_);
   }
 
-  static std::unique_ptr<Checkpoint> open_tensors(const FileSource& files) {
+  // `model`: null where nobody says which.
+  static std::unique_ptr<Checkpoint> open_tensors(const FileSource& files,
+                                                  const LoadedConfig* model,
+                                                  AdapterConfig& config) {
+    if (files.find(kGgufAdapterFile)) return open_gguf_adapter(files, model, config);
     static constexpr const char* kTorchFile = "adapter_model.bin";
     if (!files.find(kAdapterWeightsFile) && files.find(kTorchFile)) {
       throw Error(Code::kUnsupported,
@@ -339,8 +344,9 @@ AdapterFiles open_adapter(const FileSource& files,
 }
 
 AdapterFacts read_adapter_facts(const FileSource& files) {
-  const AdapterConfig config = read_adapter_config(files);
-  return facts_of(config, *Opener::open_tensors(files));
+  AdapterConfig config = read_adapter_config(files);
+  const auto tensors = Opener::open_tensors(files, nullptr, config);
+  return facts_of(config, *tensors);
 }
 
 }  // namespace tgi

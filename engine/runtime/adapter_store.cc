@@ -1,6 +1,5 @@
 // See adapter_store.h.
 #include "engine/runtime/adapter_store.h"
-#include "engine/gguf/model_files.h"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -10,6 +9,8 @@
 #include <utility>
 
 #include "base/files/file_source.h"
+#include "engine/gguf/model_files.h"
+#include "engine/lora/adapter_source.h"
 #include "engine/runtime/opened_adapter.h"
 
 namespace tgi {
@@ -38,9 +39,9 @@ AdapterStore::AdapterStore(LoadedConfig model,
 
 AdapterStore::FileStamp AdapterStore::stamp_of(const std::string& folder) {
   FileStamp out;
-  for (const char* file : {kAdapterConfigFile, kAdapterWeightsFile}) {
+  for (const std::string& file : adapter_paths(folder)) {
     struct stat facts {};
-    const bool is_there = ::stat(fmt::format("{}/{}", folder, file).c_str(), &facts) == 0;
+    const bool is_there = ::stat(file.c_str(), &facts) == 0;
     if (!is_there) facts = {};
     for (const int64_t number :
          {static_cast<int64_t>(facts.st_dev), static_cast<int64_t>(facts.st_ino),
@@ -58,7 +59,7 @@ AdapterStore::Entry AdapterStore::open(const std::string& name, const std::strin
     entry.folder = folder;
     entry.stamp = stamp_of(folder);
     auto files = std::make_shared<OpenedAdapter>();
-    files->folder = open_folder(folder);
+    files->folder = open_adapter_source(folder);
     const std::unique_ptr<FileSource> base_files =
         base_.empty() ? nullptr : open_model_files(base_);
     const std::unique_ptr<Checkpoint> base =

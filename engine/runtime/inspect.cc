@@ -16,6 +16,7 @@
 #include "base/files/preset_files.h"
 #include "base/utf8.h"
 #include "engine/lora/adapter_files.h"
+#include "engine/lora/adapter_source.h"
 #include "engine/model/model_weights.h"
 #include "engine/model/state_layout.h"
 #include "engine/model/tensor_table.h"
@@ -246,12 +247,13 @@ ipc::ModelFacts inspect_model(const ModelOptions& asked) {
 
 bool holds_adapter(const std::string& model) {
   if (model == kDemoModel || is_preset_path(model)) return false;
+  if (is_gguf_adapter_path(model)) return true;
   const auto files = open_model_files(model);
   return is_adapter(*files) && !files->find("config.json");
 }
 
 ipc::AdapterFolder inspect_adapter(const std::string& folder) {
-  const auto files = open_folder(folder);
+  const auto files = open_adapter_source(folder);
   const AdapterConfig config = read_adapter_config(*files);
   ipc::AdapterFolder out{.base_model = config.base_model,
                          .revision = config.revision,

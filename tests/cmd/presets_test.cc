@@ -66,7 +66,7 @@ TEST_CASE("a file that is no Modelfile is refused with its place and leaves noth
            Row{"SYSTEM a\n", "Modelfile: expected a line \"FROM MODEL\"", 3},
            Row{"FROM demo\nTEMPLATE {{ .Prompt }}\n", "line 2, column 10: a template in Go's", 5},
            Row{"FROM ./nothing\n", "FROM ./nothing: there is no such folder or file", 4},
-           Row{"FROM demo\nADAPTER a.gguf\n", "ADAPTER a.gguf: adapters in GGUF files", 5},
+           Row{"FROM demo\nADAPTER a.gguf\n", "a.gguf", 4},
        }) {
     const Ran ran = home.run({"create", "a", "-f", home.write("Modelfile", row.text)});
     CHECK_THAT(ran.err, Contains(row.error));

@@ -15,9 +15,9 @@
 #include "base/error.h"
 #include "engine/gguf/tensor_places.h"
 #include "engine/gguf/tokenizer_fields.h"
+#include "engine/model/gguf_model_fields.h"
 #include "engine/quantize/gguf/config_differences.h"
 #include "engine/quantize/gguf/loader_rules.h"
-#include "engine/quantize/gguf/model_fields.h"
 
 namespace tgi {
 namespace {
@@ -250,15 +250,19 @@ class Planner {
 
 }  // namespace
 
-GgufFilePlan plan_gguf_file(const SourceModel& source,
-                            const FileSource& files,
-                            const Tokenizer& tokenizer,
-                            const std::string& name) {
+GgufFilePlan plan_gguf_tensors(const SourceModel& source, const std::string& name) {
   Planner planner(source, name);
   planner.place_tensors();
   planner.keep_known_fields();
   planner.check_read_back();
-  GgufFilePlan plan = planner.take();
+  return planner.take();
+}
+
+GgufFilePlan plan_gguf_file(const SourceModel& source,
+                            const FileSource& files,
+                            const Tokenizer& tokenizer,
+                            const std::string& name) {
+  GgufFilePlan plan = plan_gguf_tensors(source, name);
   gguf::put_tokenizer({.files = files,
                        .tokenizer = tokenizer,
                        .vocab_size = source.model().config.vocab_size,

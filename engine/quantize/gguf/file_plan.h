@@ -40,4 +40,7 @@ GgufFilePlan plan_gguf_file(const SourceModel& source,
                             const Tokenizer& tokenizer,
                             const std::string& name);
 
+// The same without a tokenizer.
+GgufFilePlan plan_gguf_tensors(const SourceModel& source, const std::string& name);
+
 }  // namespace tgi

@@ -1,9 +1,10 @@
-#include "engine/quantize/gguf/model_fields.h"
+#include "engine/model/gguf_model_fields.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -251,6 +252,12 @@ void put_attention(FieldWriter& out) {
 
 std::string_view gguf_architecture_of(const LoadedConfig& model) {
   return target_of(model).architecture;
+}
+
+std::string_view find_gguf_architecture(const LoadedConfig& model) {
+  const auto* const target =
+      std::ranges::find(kTargets, model.config.architecture, &Target::class_name);
+  return target == std::end(kTargets) ? std::string_view() : target->architecture;
 }
 
 void put_model_fields(const LoadedConfig& model, GgufFields& fields) {

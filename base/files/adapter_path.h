@@ -1,0 +1,12 @@
+// Whether a path may hold an adapter, from names and a file's first bytes alone: what of it is an
+// adapter the daemon says.
+#pragma once
+
+#include <string>
+
+namespace tgi {
+
+// A folder of PEFT, a GGUF file, or a folder with a GGUF file and no model.
+bool may_hold_adapter(const std::string& path);
+
+}  // namespace tgi

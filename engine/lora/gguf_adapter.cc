@@ -1,0 +1,437 @@
+#include "engine/lora/gguf_adapter.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "engine/gguf/model_reader.h"
+#include "engine/model/gguf_model_fields.h"
+
+namespace tgi {
+namespace {
+
+constexpr size_t kMaxListed = 12;
+constexpr std::string_view kA = ".weight.lora_a";
+constexpr std::string_view kB = ".weight.lora_b";
+constexpr std::string_view kAlpha = "adapter.lora.alpha";
+constexpr std::string_view kPromptPrefix = "adapter.lora.prompt_prefix";
+constexpr std::string_view kInvocation = "adapter.alora.invocation_tokens";
+// What is read of adapters, or says what one is for, to people.
+constexpr std::array<std::string_view, 3> kKnownKeys = {"adapter.type", kAlpha,
+                                                        "adapter.lora.task_name"};
+
+struct Pair {
+  const GgufTensor* a = nullptr;
+  const GgufTensor* b = nullptr;
+
+  bool is_embedding() const { return a->name.starts_with("token_embd."); }
+  int64_t rank() const { return b->shape.back(); }
+};
+
+using Pairs = std::map<std::string, Pair, std::less<>>;  // by name: "blk.0.attn_q"
+
+std::string listed(const std::vector<std::string>& names) {
+  std::string out;
+  for (size_t i = 0; i < std::min(names.size(), kMaxListed); ++i) {
+    out += (i == 0 ? "" : ", ") + names[i];
+  }
+  if (names.size() > kMaxListed) out += fmt::format(" and {} more", names.size() - kMaxListed);
+  return out;
+}
+
+[[noreturn]] void refuse(const std::string& message) {
+  throw Error(Code::kInvalidArgument, message);
+}
+
+void check_shape(const std::string& name, const GgufTensor& tensor) {
+  if (tensor.name.find("_exps.") != std::string_view::npos) {
+    throw Error(Code::kUnsupported, fmt::format("tensor {}: of experts, whose adapters are not "
+                                                "supported",
+                                                tensor.name));
+  }
+  const bool is_matrix = tensor.shape.size() == 2 && tensor.shape[0] > 0 && tensor.shape[1] > 0;
+  if (!is_matrix) {
+    refuse(fmt::format("tensor {}: expected a matrix, got {}; it is of {}", tensor.name,
+                       shape_text(tensor.shape), name));
+  }
+}
+
+Pairs pairs_of(const GgufFile& file) {
+  Pairs out;
+  std::vector<std::string> unknown;
+  for (const GgufTensor& tensor : file.tensors) {
+    const bool is_a = tensor.name.ends_with(kA);
+    if (!is_a && !tensor.name.ends_with(kB)) {
+      unknown.emplace_back(tensor.name);
+      continue;
+    }
+    const std::string name(tensor.name.substr(0, tensor.name.size() - kA.size()));
+    check_shape(name, tensor);
+    Pair& pair = out[name];
+    (is_a ? pair.a : pair.b) = &tensor;
+  }
+  if (!unknown.empty()) {
+    throw Error(Code::kUnsupported,
+                fmt::format("{} {} not known in an adapter, whose tensors are called "
+                            "NAME.weight.lora_a and NAME.weight.lora_b: {}",
+                            unknown.size(), unknown.size() == 1 ? "tensor is" : "tensors are",
+                            listed(unknown)));
+  }
+  if (out.empty()) refuse("holds no tensor of a LoRA");
+  for (const auto& [name, pair] : out) {
+    if (pair.a == nullptr || pair.b == nullptr) {
+      refuse(fmt::format("tensor {}{}: without its {}", name, pair.a == nullptr ? kB : kA,
+                         pair.a == nullptr ? "lora_a" : "lora_b"));
+    }
+    const int64_t rank_of_a = pair.a->shape[pair.is_embedding() ? 1 : 0];
+    if (rank_of_a == pair.rank()) continue;
+    refuse(fmt::format("tensors {0}{1} {2} and {0}{3} {4}: expected one rank, got {5} and {6}",
+                       name, kA, shape_text(pair.a->shape), kB, shape_text(pair.b->shape),
+                       rank_of_a, pair.rank()));
+  }
+  return out;
+}
+
+double alpha_of(const GgufMetadata& metadata) {
+  const double alpha = metadata.find_number(kAlpha).value_or(0.0);
+  if (!std::isfinite(alpha)) refuse(fmt::format("{}: expected a number, got {}", kAlpha, alpha));
+  return alpha;
+}
+
+// As the hub names it, where the file says that, else as people do.
+std::string base_model_of(const GgufMetadata& metadata) {
+  constexpr std::string_view kHub = "https://huggingface.co/";
+  const auto url = metadata.find_text("general.base_model.0.repo_url");
+  if (url && url->starts_with(kHub)) return std::string(url->substr(kHub.size()));
+  return std::string(metadata.find_text("general.base_model.0.name").value_or(""));
+}
+
+void check_fields(const GgufMetadata& metadata) {
+  const auto type = metadata.find_text("general.type").value_or("model");
+  if (type != "adapter") {
+    refuse(fmt::format("general.type: expected an adapter, got \"{}\"", type));
+  }
+  const std::string_view kind = metadata.text("adapter.type");
+  if (kind != "lora") {
+    throw Error(
+        Code::kUnsupported,
+        fmt::format("adapter.type: adapters of type \"{}\" are not supported, only \"lora\"",
+                    kind));
+  }
+  if (metadata.find_integer("split.count").value_or(1) > 1) {
+    throw Error(Code::kUnsupported, "split.count: adapters in several files are not read");
+  }
+  if (metadata.has(kInvocation)) {
+    throw Error(Code::kUnsupported,
+                fmt::format("{}: an adapter counts for all tokens of a request, not from some of "
+                            "them on",
+                            kInvocation));
+  }
+  if (!metadata.find_text(kPromptPrefix).value_or("").empty()) {
+    throw Error(
+        Code::kUnsupported,
+        fmt::format("{}: nothing is put before a prompt here; send it with it", kPromptPrefix));
+  }
+  std::vector<std::string> unknown;
+  for (const std::string_view key : metadata.keys()) {
+    const bool is_known = !key.starts_with("adapter.") || key == kPromptPrefix ||
+                          std::ranges::find(kKnownKeys, key) != kKnownKeys.end();
+    if (!is_known) unknown.emplace_back(key);
+  }
+  if (unknown.empty()) return;
+  throw Error(Code::kUnsupported,
+              fmt::format("fields of adapters that this build does not know: {}", listed(unknown)));
+}
+
+// --- the model's side
+
+std::string replaced(std::string text, std::string_view what, std::string_view by) {
+  const size_t at = text.find(what);
+  return at == std::string::npos ? text : text.replace(at, what.size(), by);
+}
+
+// "3" of "blk.3.attn_q"; empty: of no layer.
+std::string_view layer_of(std::string_view stored) {
+  constexpr std::string_view kBlock = "blk.";
+  if (!stored.starts_with(kBlock)) return {};
+  stored.remove_prefix(kBlock.size());
+  return stored.substr(0, std::min(stored.find('.'), stored.size()));
+}
+
+// What the reader of the architecture calls the matrices of such a model. It looks at some of them
+// before it knows: at those of the adapter, and at these.
+std::vector<gguf::TensorRule> rules_of(const LoadedConfig& model,
+                                       std::string_view architecture,
+                                       const Pairs& pairs) {
+  GgufFields fields;
+  put_model_fields(model, fields);
+  const GgufMetadata metadata = fields.metadata();
+  const ModelConfig& config = model.config;
+  std::map<std::string, std::vector<int64_t>> shapes = {
+      {"token_embd.weight", {config.vocab_size, config.hidden_size}},
+      {"blk.0.ffn_up.weight", {std::max(config.intermediate_size, 1), config.hidden_size}},
+      {"blk.0.attn_output.weight",
+       {config.hidden_size, int64_t{config.num_heads} * config.head_dim}}};
+  for (const auto& [name, pair] : pairs) {
+    shapes.try_emplace(name + ".weight",
+                       std::vector<int64_t>{pair.b->shape.front(), pair.a->shape.back()});
+  }
+  std::vector<GgufTensor> seen;
+  for (const auto& [name, shape] : shapes) {
+    seen.push_back({.name = name, .type = find_ggml_type("F32"), .shape = shape, .bytes = {}});
+  }
+  for (const gguf::GgufArchitecture& one : gguf::gguf_architectures()) {
+    if (one.name != architecture) continue;
+    gguf::ModelReader reader(metadata, seen);
+    one.read(reader);
+    return std::move(reader.rules);
+  }
+  throw Error(Code::kInternal, fmt::format("nothing reads {}", architecture));
+}
+
+void check_architecture(const GgufMetadata& metadata, const LoadedConfig& model) {
+  const std::string_view given = metadata.text("general.architecture");
+  const std::string_view expected = find_gguf_architecture(model);
+  if (expected.empty()) {
+    throw Error(Code::kUnsupported,
+                fmt::format("adapters in GGUF files are not read for models of {}; use the "
+                            "folder that it was made from",
+                            model.config.architecture));
+  }
+  if (given == expected) return;
+  refuse(fmt::format("general.architecture: the adapter is of models of {}, this one ({}) is of {}",
+                     given, model.config.architecture, expected));
+}
+
+// --- tensors
+
+std::optional<DType> native_type(std::string_view name) {
+  if (name == "F32") return DType::kF32;
+  if (name == "F16") return DType::kF16;
+  if (name == "BF16") return DType::kBF16;
+  return std::nullopt;
+}
+
+std::vector<float> values_of(const GgufTensor& tensor) {
+  const GgmlType& type = *tensor.type;
+  if (type.decode == nullptr) {
+    throw Error(Code::kUnsupported,
+                fmt::format("tensor {}: elements of {} can't be used", tensor.name, type.name));
+  }
+  std::vector<float> out(static_cast<size_t>(tensor.num_elements()));
+  type.decode(tensor.bytes.data(), tensor.num_elements() / type.block_size, out.data());
+  return out;
+}
+
+class AdapterTensors final : public Checkpoint {
+ public:
+  AdapterTensors(const FileSource& files, std::string file)
+      : files_(files), file_(std::move(file)) {}
+
+  // Row r is stored row rows[r]; empty: r. Numbers that devices know stay what they are.
+  void add(const std::string& name, const GgufTensor& tensor, std::span<const int32_t> rows) {
+    const auto dtype = native_type(tensor.type->name);
+    if (dtype && rows.empty()) return put(name, *dtype, tensor.shape, tensor.bytes, {});
+    std::vector<float> decoded;
+    std::span<const std::byte> from = tensor.bytes;
+    if (!dtype) {
+      decoded = values_of(tensor);
+      from = std::as_bytes(std::span(decoded));
+    }
+    std::vector<std::byte> bytes;
+    if (rows.empty()) {
+      bytes.assign(from.begin(), from.end());
+    } else {
+      const size_t row_bytes = from.size() / static_cast<size_t>(tensor.shape.front());
+      for (const int32_t row : rows) {
+        const auto one = from.subspan(static_cast<size_t>(row) * row_bytes, row_bytes);
+        bytes.insert(bytes.end(), one.begin(), one.end());
+      }
+    }
+    std::vector<int64_t> shape = tensor.shape;
+    if (!rows.empty()) shape.front() = static_cast<int64_t>(rows.size());
+    put(name, dtype.value_or(DType::kF32), std::move(shape), {}, std::move(bytes));
+  }
+
+  void add_transposed(const std::string& name, const GgufTensor& tensor) {
+    const std::vector<float> values = values_of(tensor);
+    const auto rows = static_cast<size_t>(tensor.shape[0]);
+    const auto cols = static_cast<size_t>(tensor.shape[1]);
+    std::vector<float> turned(values.size());
+    for (size_t row = 0; row < rows; ++row) {
+      for (size_t col = 0; col < cols; ++col) turned[col * rows + row] = values[row * cols + col];
+    }
+    const auto bytes = std::as_bytes(std::span(turned));
+    put(name, DType::kF32, {tensor.shape[1], tensor.shape[0]}, {}, {bytes.begin(), bytes.end()});
+  }
+
+  const StoredTensor* find(std::string_view name) const override {
+    const auto it = records_.find(name);
+    return it == records_.end() ? nullptr : &it->second.tensor;
+  }
+  std::vector<std::string_view> names() const override {
+    std::vector<std::string_view> out;
+    for (const auto& [name, record] : records_) out.emplace_back(name);
+    return out;
+  }
+  std::span<const std::byte> bytes(const StoredTensor& tensor) const override {
+    const Record& record = records_.find(tensor.name)->second;
+    return record.made.empty() ? record.stored : std::span<const std::byte>(record.made);
+  }
+  void release(const StoredTensor& tensor) const override {
+    const Record& record = records_.find(tensor.name)->second;
+    if (record.made.empty()) files_.release(record.stored);
+  }
+
+ private:
+  struct Record {
+    StoredTensor tensor;
+    std::span<const std::byte> stored;
+    std::vector<std::byte> made;  // empty: `stored`
+  };
+
+  void put(const std::string& name,
+           DType dtype,
+           std::vector<int64_t> shape,
+           std::span<const std::byte> stored,
+           std::vector<std::byte> made) {
+    const std::string_view dtype_name = dtype == DType::kF32   ? "F32"
+                                        : dtype == DType::kF16 ? "F16"
+                                                               : "BF16";
+    Record record{.tensor = {.name = name,
+                             .dtype_name = dtype_name,
+                             .dtype = dtype,
+                             .shape = std::move(shape),
+                             .file = file_},
+                  .stored = stored,
+                  .made = std::move(made)};
+    if (records_.emplace(name, std::move(record)).second) return;
+    refuse(fmt::format("two tensors are {}", name));
+  }
+
+  const FileSource& files_;
+  const std::string file_;
+  std::map<std::string, Record, std::less<>> records_;
+};
+
+class Opener {
+ public:
+  Opener(const FileSource& files, AdapterConfig& config)
+      : file_(parse_gguf(files.require(kGgufAdapterFile), files.describe(kGgufAdapterFile))),
+        pairs_(pairs_of(file_)),
+        has_alpha_(alpha_of(file_.metadata) != 0.0),
+        config_(config),
+        out_(std::make_unique<AdapterTensors>(files, files.describe(kGgufAdapterFile))) {}
+
+  std::unique_ptr<Checkpoint> open(const LoadedConfig* model) {
+    if (model == nullptr) {
+      for (const auto& [name, pair] : pairs_) add(name, pair, {});
+      return std::move(out_);
+    }
+    check_architecture(file_.metadata, *model);
+    const auto rules = rules_of(*model, file_.metadata.text("general.architecture"), pairs_);
+    std::vector<std::string> unknown;
+    for (const auto& [name, pair] : pairs_) {
+      if (!add_by_rules(rules, name, pair)) unknown.push_back(name);
+    }
+    if (unknown.empty()) return std::move(out_);
+    refuse(fmt::format("{} {} of no linear of models of {}: {}", unknown.size(),
+                       unknown.size() == 1 ? "pair of tensors is" : "pairs of tensors are",
+                       file_.metadata.text("general.architecture"), listed(unknown)));
+  }
+
+ private:
+  // One matrix of the file is one of the model, or several below each other.
+  bool add_by_rules(std::span<const gguf::TensorRule> rules,
+                    const std::string& name,
+                    const Pair& pair) {
+    const std::string_view layer = layer_of(name);
+    const int64_t num_rows = pair.b->shape.front();
+    int64_t num_taken = 0;
+    bool is_known = false;
+    for (const gguf::TensorRule& rule : rules) {
+      if (replaced(rule.stored, "{layer}", layer) != name) continue;
+      if (rule.name.find_first_of("([") != std::string::npos) continue;
+      is_known = true;
+      std::vector<int32_t> rows;
+      if (rule.order.rows) rows = rule.order.rows();
+      for (const int32_t row : rows) {
+        if (row < 0 || row >= num_rows) misfit(name, pair, std::ssize(rows));
+      }
+      num_taken += rows.empty() ? num_rows : std::ssize(rows);
+      add(replaced(rule.name, "{layer}", layer), pair, rows);
+    }
+    if (is_known && num_taken != num_rows) misfit(name, pair, num_taken);
+    return is_known;
+  }
+
+  [[noreturn]] static void misfit(const std::string& name, const Pair& pair, int64_t expected) {
+    refuse(
+        fmt::format("tensor {}{}: the model's matrix has {} rows, it has {}; was the adapter "
+                    "made for another model?",
+                    name, kB, expected, pair.b->shape.front()));
+  }
+
+  void add(const std::string& module, const Pair& pair, std::span<const int32_t> rows) {
+    const std::string prefix = "base_model.model." + module;
+    if (pair.is_embedding()) {
+      out_->add_transposed(prefix + ".lora_embedding_A", *pair.a);
+      out_->add(prefix + ".lora_embedding_B", *pair.b, rows);
+    } else {
+      out_->add(prefix + ".lora_A.weight", *pair.a, {});
+      out_->add(prefix + ".lora_B.weight", *pair.b, rows);
+    }
+    if (pair.rank() == config_.rank) return;
+    config_.ranks.emplace_back(module, static_cast<int32_t>(pair.rank()));
+    if (!has_alpha_) config_.alphas.emplace_back(module, static_cast<double>(pair.rank()));
+  }
+
+  const GgufFile file_;
+  const Pairs pairs_;
+  const bool has_alpha_;
+  AdapterConfig& config_;
+  std::unique_ptr<AdapterTensors> out_;
+};
+
+}  // namespace
+
+bool is_gguf_adapter(const GgufFile& file) {
+  return file.metadata.find_text("general.type").value_or("") == "adapter";
+}
+
+std::string gguf_adapter_config(const GgufFile& file) {
+  check_fields(file.metadata);
+  int64_t rank = 0;
+  for (const auto& [name, pair] : pairs_of(file)) rank = std::max(rank, pair.rank());
+  const double alpha = alpha_of(file.metadata);
+  const Json config = {{"peft_type", "LORA"},
+                       {"base_model_name_or_path", base_model_of(file.metadata)},
+                       {"r", rank},
+                       {"lora_alpha", alpha == 0.0 ? static_cast<double>(rank) : alpha}};
+  return config.dump();
+}
+
+std::unique_ptr<Checkpoint> open_gguf_adapter(const FileSource& files,
+                                              const LoadedConfig* model,
+                                              AdapterConfig& config) {
+  try {
+    return Opener(files, config).open(model);
+  } catch (const Error& error) {
+    const std::string label = files.describe(kGgufAdapterFile);
+    if (std::string_view(error.what()).starts_with(label)) throw;
+    throw error.in(label);
+  }
+}
+
+}  // namespace tgi
