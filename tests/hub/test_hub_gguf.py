@@ -152,8 +152,8 @@ def test_models_of_other_programs_are_listed_used_and_left_alone(hub, place):
     before = tree(place.folder / ".ollama"), tree(place.folder / ".lmstudio"), tree(cache)
 
     models = listed(place)
-    assert sorted(models) == sorted(["demo", "phi:3b", "llama:latest", "hf.co/org/Name-GGUF:Q8_0", "someone/Phi-GGUF:Q4_K_M",
-                                     "ggml/tiny:latest", str(cache / "other.gguf")])
+    assert sorted(models) == sorted(["demo", "phi:3b", "tuned:latest", "llama:latest", "hf.co/org/Name-GGUF:Q8_0",
+                                     "someone/Phi-GGUF:Q4_K_M", "ggml/tiny:latest", str(cache / "other.gguf")])
     assert models["phi:3b"]["path"] == str(blob) and models["phi:3b"]["source"] == "ollama" and models["phi:3b"]["format"] == "gguf"
     assert models["hf.co/org/Name-GGUF:Q8_0"]["path"] == str(theirs)
     assert models["ggml/tiny:latest"]["bytes"] == 300
