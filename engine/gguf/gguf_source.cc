@@ -112,7 +112,7 @@ class GgufSource final : public FileSource {
   }
 
   static void check_type(const GgufMetadata& metadata) {
-    if (metadata.find_text("general.type").value_or("model") != "adapter") return;
+    if (!is_adapter(metadata)) return;
     throw Error(Code::kInvalidArgument,
                 "general.type: the file is an adapter and no model; load its base model, and name "
                 "the file as an adapter of it");

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "engine/weights/checkpoint.h"
+#include "engine/weights/ggml/gguf_values.h"
 
 namespace tgi::gguf {
 namespace {
@@ -32,13 +33,7 @@ int64_t pooling_of(ModelReader& model) {
 
 // A safetensors file of one matrix in f32.
 std::string safetensors_of(const GgufTensor& tensor, const std::string& name) {
-  if (tensor.type->decode == nullptr) {
-    throw Error(Code::kUnsupported, fmt::format("tensor {}: elements of {} are not supported",
-                                                tensor.name, tensor.type->name));
-  }
-  std::vector<float> values(static_cast<size_t>(tensor.num_elements()));
-  tensor.type->decode(tensor.bytes.data(), tensor.num_elements() / tensor.type->block_size,
-                      values.data());
+  const std::vector<float> values = decode_values(tensor, tensor.bytes);
   const size_t num_bytes = values.size() * sizeof(float);
   const std::string header =
       Json{{name, {{"dtype", "F32"}, {"shape", tensor.shape}, {"data_offsets", {0, num_bytes}}}}}

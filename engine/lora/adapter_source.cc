@@ -92,7 +92,7 @@ bool is_gguf_adapter_path(const std::string& path) {
     if (!file) return false;
     const MappedFile mapped(*file);
     if (!is_gguf(mapped.bytes())) return false;
-    const bool is_one = is_gguf_adapter(parse_gguf(mapped.bytes(), *file));
+    const bool is_one = is_adapter(parse_gguf(mapped.bytes(), *file).metadata);
     mapped.check_intact();
     return is_one;
   } catch (const Error&) {

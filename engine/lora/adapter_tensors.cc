@@ -2,46 +2,24 @@
 
 #include <fmt/format.h>
 
-#include <optional>
 #include <utility>
 
 #include "base/error.h"
+#include "engine/weights/ggml/gguf_values.h"
 
 namespace tgi {
-namespace {
-
-std::optional<DType> native_type(std::string_view name) {
-  if (name == "F32") return DType::kF32;
-  if (name == "F16") return DType::kF16;
-  if (name == "BF16") return DType::kBF16;
-  return std::nullopt;
-}
-
-std::vector<float> values_of(const GgufTensor& tensor) {
-  const GgmlType& type = *tensor.type;
-  if (type.decode == nullptr) {
-    throw Error(Code::kUnsupported,
-                fmt::format("tensor {}: elements of {} can't be used", tensor.name, type.name));
-  }
-  std::vector<float> out(static_cast<size_t>(tensor.num_elements()));
-  type.decode(tensor.bytes.data(), tensor.num_elements() / type.block_size, out.data());
-  return out;
-}
-
-}  // namespace
-
 AdapterTensors::AdapterTensors(const FileSource& files, std::string file)
     : files_(files), file_(std::move(file)) {}
 
 void AdapterTensors::add(const std::string& name,
                          const GgufTensor& tensor,
                          std::span<const int32_t> rows) {
-  const auto dtype = native_type(tensor.type->name);
-  if (dtype && rows.empty()) return put(name, *dtype, tensor.shape, tensor.bytes, {});
+  const bool is_native = native_type(*tensor.type).has_value();
+  if (is_native && rows.empty()) return put(name, *tensor.type, tensor.shape, tensor.bytes, {});
   std::vector<float> decoded;
   std::span<const std::byte> from = tensor.bytes;
-  if (!dtype) {
-    decoded = values_of(tensor);
+  if (!is_native) {
+    decoded = decode_values(tensor, tensor.bytes);
     from = std::as_bytes(std::span(decoded));
   }
   std::vector<std::byte> bytes;
@@ -56,11 +34,12 @@ void AdapterTensors::add(const std::string& name,
   }
   std::vector<int64_t> shape = tensor.shape;
   if (!rows.empty()) shape.front() = static_cast<int64_t>(rows.size());
-  put(name, dtype.value_or(DType::kF32), std::move(shape), {}, std::move(bytes));
+  put(name, is_native ? *tensor.type : *find_ggml_type("F32"), std::move(shape), {},
+      std::move(bytes));
 }
 
 void AdapterTensors::add_transposed(const std::string& name, const GgufTensor& tensor) {
-  const std::vector<float> values = values_of(tensor);
+  const std::vector<float> values = decode_values(tensor, tensor.bytes);
   const auto rows = static_cast<size_t>(tensor.shape[0]);
   const auto cols = static_cast<size_t>(tensor.shape[1]);
   std::vector<float> turned(values.size());
@@ -68,7 +47,8 @@ void AdapterTensors::add_transposed(const std::string& name, const GgufTensor& t
     for (size_t col = 0; col < cols; ++col) turned[col * rows + row] = values[row * cols + col];
   }
   const auto bytes = std::as_bytes(std::span(turned));
-  put(name, DType::kF32, {tensor.shape[1], tensor.shape[0]}, {}, {bytes.begin(), bytes.end()});
+  put(name, *find_ggml_type("F32"), {tensor.shape[1], tensor.shape[0]}, {},
+      {bytes.begin(), bytes.end()});
 }
 
 const StoredTensor* AdapterTensors::find(std::string_view name) const {
@@ -93,16 +73,13 @@ void AdapterTensors::release(const StoredTensor& tensor) const {
 }
 
 void AdapterTensors::put(const std::string& name,
-                         DType dtype,
+                         const GgmlType& type,
                          std::vector<int64_t> shape,
                          std::span<const std::byte> stored,
                          std::vector<std::byte> made) {
-  const std::string_view dtype_name = dtype == DType::kF32   ? "F32"
-                                      : dtype == DType::kF16 ? "F16"
-                                                             : "BF16";
   Record record{.tensor = {.name = name,
-                           .dtype_name = dtype_name,
-                           .dtype = dtype,
+                           .dtype_name = type.name,
+                           .dtype = native_type(type),
                            .shape = std::move(shape),
                            .file = file_},
                 .stored = stored,

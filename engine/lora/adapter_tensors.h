@@ -40,7 +40,7 @@ class AdapterTensors final : public Checkpoint {
   };
 
   void put(const std::string& name,
-           DType dtype,
+           const GgmlType& type,
            std::vector<int64_t> shape,
            std::span<const std::byte> stored,
            std::vector<std::byte> made);

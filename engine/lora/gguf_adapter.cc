@@ -295,10 +295,6 @@ class Opener {
 
 }  // namespace
 
-bool is_gguf_adapter(const GgufFile& file) {
-  return file.metadata.find_text("general.type").value_or("") == "adapter";
-}
-
 std::string gguf_adapter_config(const GgufFile& file) {
   check_fields(file.metadata);
   int64_t rank = 0;

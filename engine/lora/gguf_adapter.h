@@ -20,9 +20,6 @@ namespace tgi {
 
 inline constexpr const char* kGgufAdapterFile = "adapter.gguf";
 
-// Whether a file says that it is an adapter, of any kind.
-bool is_gguf_adapter(const GgufFile& file);
-
 // What its metadata says, as adapter_config.json. Throws kUnsupported naming another kind of
 // adapter, a field of adapters that is not known, or one that asks for something else;
 // kInvalidArgument for a file that holds a model, or no pair of tensors, or half of one.

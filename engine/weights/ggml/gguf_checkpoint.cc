@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstring>
 #include <map>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,6 +14,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "engine/weights/ggml/gguf_file.h"
+#include "engine/weights/ggml/gguf_values.h"
 
 namespace tgi {
 namespace {
@@ -25,13 +25,6 @@ struct Stored {
 };
 
 using Orders = std::map<std::string, std::vector<int32_t>>;
-
-std::optional<DType> native_type(std::string_view name) {
-  if (name == "F32") return DType::kF32;
-  if (name == "F16") return DType::kF16;
-  if (name == "BF16") return DType::kBF16;
-  return std::nullopt;
-}
 
 class GgufCheckpoint final : public Checkpoint {
  public:
@@ -95,7 +88,7 @@ class GgufCheckpoint final : public Checkpoint {
     const GgmlType& type = *stored.tensor.type;
     Record record{.tensor = {.name = name,
                              .dtype_name = type.name,
-                             .dtype = native_type(type.name),
+                             .dtype = native_type(type),
                              .shape = entry.at("shape").get<std::vector<int64_t>>(),
                              .file = stored.file},
                   .bytes = stored.tensor.bytes};
@@ -161,15 +154,11 @@ class GgufCheckpoint final : public Checkpoint {
   }
 
   static std::vector<float> values_of(const Stored& stored, std::span<const std::byte> bytes) {
-    const GgmlType& type = *stored.tensor.type;
-    if (type.decode == nullptr) {
-      throw Error(Code::kUnsupported, fmt::format("{}: tensor {}: elements of {} can't be used",
-                                                  stored.file, stored.tensor.name, type.name));
+    try {
+      return decode_values(stored.tensor, bytes);
+    } catch (const Error& error) {
+      throw error.in(stored.file);
     }
-    const auto num_blocks = static_cast<int64_t>(bytes.size()) / type.block_bytes;
-    std::vector<float> out(static_cast<size_t>(num_blocks * type.block_size));
-    type.decode(bytes.data(), num_blocks, out.data());
-    return out;
   }
 
   static void take_turns(Record& record, const Stored& first, const Stored& second) {

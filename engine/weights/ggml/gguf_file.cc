@@ -299,6 +299,10 @@ bool is_gguf(std::span<const std::byte> bytes) {
          std::memcmp(bytes.data(), kMagic.data(), kMagic.size()) == 0;
 }
 
+bool is_adapter(const GgufMetadata& metadata) {
+  return metadata.find_text("general.type").value_or("") == "adapter";
+}
+
 GgufFile parse_gguf(std::span<const std::byte> bytes, const std::string& label) {
   try {
     return parse(bytes);

@@ -98,5 +98,6 @@ struct GgufFile {
 GgufFile parse_gguf(std::span<const std::byte> bytes, const std::string& label);
 
 bool is_gguf(std::span<const std::byte> bytes);  // by its first four bytes
+bool is_adapter(const GgufMetadata& metadata);   // and no model, as the file says
 
 }  // namespace tgi
