@@ -4,7 +4,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "engine/guide/json/schema_printer.h"
@@ -231,6 +230,7 @@ Expr SchemaPrinter::different_items(const ArraySet& set) {
         set.max_items == kUnbounded || static_cast<int64_t>(place) < set.max_items;
     const bool is_last = static_cast<int64_t>(place) + 1 == set.max_items;
     const std::vector<std::string>& here = places[std::min(place, places.size() - 1)];
+    const Expr before = place == 0 ? json_.space() : json_.comma();
     std::vector<Expr> last;
     for (size_t t = 0; has_room && t < texts.size(); ++t) {
       if ((used >> t & 1U) != 0) continue;
@@ -239,14 +239,11 @@ Expr SchemaPrinter::different_items(const ArraySet& set) {
       if (is_last) {
         last.push_back(text);
       } else {
-        choices.push_back(grammar_.sequence({place == 0 ? json_.space() : json_.comma(), text,
-                                             grammar_.call(rule_of(used | uint64_t{1} << t))}));
+        choices.push_back(
+            grammar_.sequence({before, text, grammar_.call(rule_of(used | uint64_t{1} << t))}));
       }
     }
-    if (!last.empty()) {
-      choices.push_back(
-          grammar_.sequence({place == 0 ? json_.space() : json_.comma(), grammar_.either(last)}));
-    }
+    if (!last.empty()) choices.push_back(grammar_.sequence({before, grammar_.either(last)}));
     grammar_.define(rules.at(used), grammar_.either(choices));
   }
   return grammar_.call(first);

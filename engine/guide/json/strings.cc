@@ -46,6 +46,11 @@ Expr at_most(Grammar& grammar, Expr unit, int64_t count) {
                          grammar.repeat(unit, 0, repetitions(count % kBlock))})});
 }
 
+void take_places(const StringSet& from, StringSet& to) {
+  if (to.narrowed_at.empty()) to.narrowed_at = from.narrowed_at;
+  if (to.widened_at.empty()) to.widened_at = from.widened_at;
+}
+
 }  // namespace
 
 Expr repeat_in_blocks(Grammar& grammar, Expr unit, int64_t min, int64_t max) {
@@ -73,15 +78,6 @@ StringSet Strings::of(Regex language) const {
   set.language = language;
   return set;
 }
-
-namespace {
-
-void take_places(const StringSet& from, StringSet& to) {
-  if (to.narrowed_at.empty()) to.narrowed_at = from.narrowed_at;
-  if (to.widened_at.empty()) to.widened_at = from.widened_at;
-}
-
-}  // namespace
 
 StringSet Strings::either(StringSet a, const StringSet& b) {
   take_places(b, a);
@@ -132,9 +128,9 @@ StringSet Strings::both_values(const StringSet& a, const StringSet& b) {
 
 std::vector<StringSet> Strings::complement(const StringSet& a) {
   std::vector<StringSet> parts;
-  if (a.finite) parts.push_back(of(pool_.without(pool_.any_text(), language_of(*a.finite))));
   if (a.finite || a.language) {
-    if (!a.finite) parts.push_back(of(pool_.without(pool_.any_text(), *a.language)));
+    const Regex values = a.finite ? language_of(*a.finite) : *a.language;
+    parts.push_back(of(pool_.without(pool_.any_text(), values)));
     parts.back().narrowed_at = a.widened_at;
     parts.back().widened_at = a.narrowed_at;
   }
