@@ -4,15 +4,14 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace tgi::ipc {
+#include "ipc/ordered_json.h"
 
-using OrderedJson = nlohmann::ordered_json;  // keeps the member order of messages and tools
+namespace tgi::ipc {
 
 inline constexpr size_t kMaxLogitBiases = 1024;
 inline constexpr size_t kMaxAdapterName = 1024;   // bytes

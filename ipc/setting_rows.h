@@ -16,11 +16,10 @@
 #include <type_traits>
 #include <utility>
 
+#include "ipc/ordered_json.h"
 #include "ipc/setting.h"
 
 namespace tgi::ipc {
-
-using OrderedJson = nlohmann::ordered_json;
 
 void parse_setting(const SettingFacts& row, const std::string& text, std::string& out);
 void parse_setting(const SettingFacts& row, const std::string& text, bool& out);

@@ -4,18 +4,17 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/version.h"
+#include "ipc/ordered_json.h"
 
 namespace tgi::ipc {
 
-using OrderedJson = nlohmann::ordered_json;  // keeps the member order of messages and tools
-using tgi::kVersion;                         // "0.1.0", of the program
+using tgi::kVersion;  // "0.1.0", of the program
 
 struct AdapterStatus {
   std::string name;

@@ -1,0 +1,10 @@
+// The JSON that the protocol is made of.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+namespace tgi::ipc {
+
+using OrderedJson = nlohmann::ordered_json;  // keeps the member order of messages and tools
+
+}  // namespace tgi::ipc
