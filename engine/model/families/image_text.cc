@@ -90,17 +90,19 @@ constexpr auto kAroundLlamaTypes = std::to_array<std::string_view>(
 constexpr std::string_view kLlamaText = R"({"model_type": "llama"})";
 constexpr std::string_view kSmallEpsText = R"({"model_type": "llama", "rms_norm_eps": 1e-5})";
 constexpr std::string_view kLightOnText =
-    R"({"model_type": "qwen3", "tie_word_embeddings": true, "head_dim": 128, "hidden_size": 1024, "intermediate_size": 3072,
-        "max_position_embeddings": 40960, "num_attention_heads": 16, "num_hidden_layers": 28,
-        "num_key_value_heads": 8, "rope_theta": 1000000, "vocab_size": 151936})";
+    R"({"model_type": "qwen3", "tie_word_embeddings": true, "head_dim": 128, "hidden_size": 1024,
+        "intermediate_size": 3072, "max_position_embeddings": 40960, "num_attention_heads": 16,
+        "num_hidden_layers": 28, "num_key_value_heads": 8, "rope_theta": 1000000,
+        "vocab_size": 151936})";
 constexpr std::string_view kFastVlmText =
     R"({"model_type": "qwen2", "hidden_size": 3584, "vocab_size": 152128,
         "intermediate_size": 18944, "num_attention_heads": 28, "num_key_value_heads": 4,
         "num_hidden_layers": 28})";
 constexpr std::string_view kGotOcrText =
-    R"({"model_type": "qwen2", "tie_word_embeddings": true, "vocab_size": 151860, "hidden_size": 1024,
-        "intermediate_size": 2816, "num_hidden_layers": 24, "num_attention_heads": 16,
-        "num_key_value_heads": 16, "max_position_embeddings": 32768, "rope_theta": 1000000.0})";
+    R"({"model_type": "qwen2", "tie_word_embeddings": true, "vocab_size": 151860,
+        "hidden_size": 1024, "intermediate_size": 2816, "num_hidden_layers": 24,
+        "num_attention_heads": 16, "num_key_value_heads": 16, "max_position_embeddings": 32768,
+        "rope_theta": 1000000.0})";
 
 constexpr Architecture around(std::span<const std::string_view> names,
                               std::span<const std::string_view> model_types,
