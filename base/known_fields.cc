@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/first_names.h"
 
 namespace tgi {
 namespace {
@@ -106,16 +107,11 @@ void refuse_unknown_fields(const JsonReader& object,
     }
   }
   if (unknown.empty()) return;
-  std::string list;
-  for (size_t i = 0; i < std::min(unknown.size(), kMaxListed); ++i) {
-    list += fmt::format("{}{}", i == 0 ? "" : ", ", unknown[i]);
-  }
-  if (unknown.size() > kMaxListed) list += fmt::format(" and {} more", unknown.size() - kMaxListed);
   throw Error(
       Code::kUnsupported,
       fmt::format("{}: not a known field of {}, and may change {}; if it doesn't, take it out "
                   "of the file",
-                  list, owner, effect));
+                  first_names(unknown, kMaxListed), owner, effect));
 }
 
 }  // namespace tgi

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/first_names.h"
 #include "engine/lora/base_copies.h"
 #include "engine/lora/finite_bits.h"
 #include "engine/lora/gguf_adapter.h"
@@ -309,12 +310,9 @@ class Opener {
         fmt::format("{}: does not fit this model ({})", files_.describe(kAdapterWeightsFile),
                     model_.config.architecture);
     for (const auto& [what, items] : problems_) {
-      text += fmt::format("; {} {} {}: ", items.size(),
-                          items.size() == 1 ? "tensor is" : "tensors are", what);
-      for (size_t i = 0; i < std::min(items.size(), kMaxListed); ++i) {
-        text += (i == 0 ? "" : ", ") + items[i];
-      }
-      if (items.size() > kMaxListed) text += fmt::format(" and {} more", items.size() - kMaxListed);
+      text += fmt::format("; {} {} {}: {}", items.size(),
+                          items.size() == 1 ? "tensor is" : "tensors are", what,
+                          first_names(items, kMaxListed));
     }
     if (!out_.config.base_model.empty() && !is_only_unsupported_) {
       text += fmt::format("; {} says that it was made for {}", kAdapterConfigFile,

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/first_names.h"
 #include "base/json.h"
 #include "engine/gguf/model_reader.h"
 #include "engine/lora/adapter_tensors.h"
@@ -40,15 +41,6 @@ struct Pair {
 };
 
 using Pairs = std::map<std::string, Pair, std::less<>>;  // by name: "blk.0.attn_q"
-
-std::string listed(const std::vector<std::string>& names) {
-  std::string out;
-  for (size_t i = 0; i < std::min(names.size(), kMaxListed); ++i) {
-    out += (i == 0 ? "" : ", ") + names[i];
-  }
-  if (names.size() > kMaxListed) out += fmt::format(" and {} more", names.size() - kMaxListed);
-  return out;
-}
 
 [[noreturn]] void refuse(const std::string& message) {
   throw Error(Code::kInvalidArgument, message);
@@ -86,7 +78,7 @@ Pairs pairs_of(const GgufFile& file) {
                 fmt::format("{} {} not known in an adapter, whose tensors are called "
                             "NAME.weight.lora_a and NAME.weight.lora_b: {}",
                             unknown.size(), unknown.size() == 1 ? "tensor is" : "tensors are",
-                            listed(unknown)));
+                            first_names(unknown, kMaxListed)));
   }
   if (out.empty()) refuse("holds no tensor of a LoRA");
   for (const auto& [name, pair] : out) {
@@ -151,7 +143,8 @@ void check_fields(const GgufMetadata& metadata) {
   }
   if (unknown.empty()) return;
   throw Error(Code::kUnsupported,
-              fmt::format("fields of adapters that this build does not know: {}", listed(unknown)));
+              fmt::format("fields of adapters that this build does not know: {}",
+                          first_names(unknown, kMaxListed)));
 }
 
 // --- the model's side
@@ -237,7 +230,8 @@ class Opener {
     if (unknown.empty()) return std::move(out_);
     refuse(fmt::format("{} {} of no linear of models of {}: {}", unknown.size(),
                        unknown.size() == 1 ? "pair of tensors is" : "pairs of tensors are",
-                       file_.metadata.text("general.architecture"), listed(unknown)));
+                       file_.metadata.text("general.architecture"),
+                       first_names(unknown, kMaxListed)));
   }
 
  private:

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/first_names.h"
 
 namespace tgi {
 namespace {
@@ -18,12 +19,8 @@ constexpr size_t kMaxListed = 20;
 // "; 2 tensors are missing: a, b", or nothing.
 std::string list_problem(const std::vector<std::string>& items, std::string_view what) {
   if (items.empty()) return "";
-  std::string out =
-      fmt::format("; {} {} {}: ", items.size(), items.size() == 1 ? "tensor" : "tensors", what);
-  const size_t count = std::min(items.size(), kMaxListed);
-  for (size_t i = 0; i < count; ++i) out += fmt::format("{}{}", i == 0 ? "" : ", ", items[i]);
-  if (items.size() > count) out += fmt::format(" and {} more", items.size() - count);
-  return out;
+  return fmt::format("; {} {} {}: {}", items.size(), items.size() == 1 ? "tensor" : "tensors", what,
+                     first_names(items, kMaxListed));
 }
 
 // What stands there again goes: of a tensor that holds the matrices of all experts each says the

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "base/error.h"
+#include "base/first_names.h"
 #include "engine/tensor/weight_element.h"
 
 namespace tgi {
@@ -25,10 +26,7 @@ void add_complaint(std::vector<std::string>& all,
                    const std::string& what,
                    const std::vector<std::string>& names) {
   if (names.empty()) return;
-  const auto shown = std::span(names).first(std::min(names.size(), kMostNamed));
-  all.push_back(fmt::format(
-      "{}: {}{}", what, fmt::join(shown, ", "),
-      names.size() > kMostNamed ? fmt::format(" and {} more", names.size() - kMostNamed) : ""));
+  all.push_back(fmt::format("{}: {}", what, first_names(names, kMostNamed)));
 }
 
 }  // namespace
