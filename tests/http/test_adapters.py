@@ -199,8 +199,10 @@ def test_vllm_routes_load_and_unload_adapters(start, adapters, tmp_path):
     assert load("", adapters[0], 400)["message"] == "Both 'lora_name' and 'lora_path' must be provided."
     assert load("x", "", 400)["message"] == "Both 'lora_name' and 'lora_path' must be provided."
     assert "needs to be provided" in unload("", 400)["message"]
-    assert "No adapter found for /tmp" in load("x", "/tmp", 404)["message"]
-    for path in ("../x", "x", "/adapters/../../tmp", "https://127.0.0.1:1/x"):
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert f"No adapter found for {empty}" in load("x", empty, 404)["message"]
+    for path in ("../x", "x", "/adapters/../../x", "https://127.0.0.1:1/x"):
         load("x", path, 404)
     assert "modules_to_save" in load("x", write_adapter(tmp_path / "saved", modules_to_save=["embed_tokens"]), 400)["message"]
     assert "model" in load("demo", adapters[0], 400)["message"]
