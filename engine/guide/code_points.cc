@@ -9,10 +9,21 @@ namespace {
 
 constexpr char32_t kLast = 0x10FFFF;
 
+// Bytes from first to last.
+ByteSet byte_range(size_t first, size_t last) {
+  return (~ByteSet{} >> (255 - (last - first))) << first;
+}
+
 ByteSet continuation_bytes(char32_t first, char32_t last) {
-  ByteSet set;
-  for (char32_t digit = first; digit <= last; ++digit) set.set(0x80 + digit);
-  return set;
+  return byte_range(0x80 + first, 0x80 + last);
+}
+
+// So many bytes that continue a character, whatever they are.
+int32_t any_continuation(ExprPool& pool, int32_t num_bytes) {
+  int32_t result = ExprPool::kEmpty;
+  for (int32_t i = 0; i < num_bytes; ++i)
+    result = pool.concat(pool.bytes(continuation_bytes(0, 63)), result);
+  return result;
 }
 
 // Makes the expression of what follows a lead byte: `num_bytes` bytes of six bits each, whose value
@@ -22,7 +33,6 @@ int32_t continuation(ExprPool& pool, std::span<const CodePointRange> ranges, int
   if (num_bytes == 0) return ExprPool::kEmpty;
   const int32_t shift = 6 * (num_bytes - 1);
   const char32_t digit_size = char32_t{1} << shift;
-  const CodePointRange everything{0, digit_size - 1};
   std::vector<std::pair<ByteSet, int32_t>> branches;
   std::vector<CodePointRange> inside;
   char32_t next_digit = 0;  // those below are done
@@ -35,7 +45,7 @@ int32_t continuation(ExprPool& pool, std::span<const CodePointRange> ranges, int
       const char32_t end_of_whole = (ranges[i].last + 1) / digit_size;  // digits below are whole
       if (starts_whole && first < end_of_whole) {
         branches.emplace_back(continuation_bytes(first, end_of_whole - 1),
-                              continuation(pool, std::span(&everything, 1), num_bytes - 1));
+                              any_continuation(pool, num_bytes - 1));
         first = end_of_whole;
         continue;
       }
@@ -117,16 +127,20 @@ int32_t utf8_of(ExprPool& pool, const CodePoints& set) {
     char32_t first, last, lead;
     int32_t num_continuations;
   };
-  constexpr std::array<Length, 4> kLengths = {{{0, 0x7F, 0, 0},
-                                               {0x80, 0x7FF, 0xC0, 1},
-                                               {0x800, 0xFFFF, 0xE0, 2},
-                                               {0x10000, kLast, 0xF0, 3}}};
+  constexpr std::array<Length, 3> kLengths = {
+      {{0x80, 0x7FF, 0xC0, 1}, {0x800, 0xFFFF, 0xE0, 2}, {0x10000, kLast, 0xF0, 3}}};
   std::vector<std::pair<ByteSet, int32_t>> branches;
+  ByteSet ascii;
+  for (const CodePointRange& range : set) {
+    if (range.first <= 0x7F) ascii |= byte_range(range.first, std::min<size_t>(range.last, 0x7F));
+  }
+  branches.emplace_back(ascii, ExprPool::kEmpty);
+  CodePoints inside;
   for (const Length& length : kLengths) {
     const int32_t shift = 6 * length.num_continuations;
-    CodePoints inside;
     size_t next = 0;
     const CodePoints range = intersect_code_points(set, {{length.first, length.last}});
+    ByteSet whole;  // first bytes that anything may follow
     for (char32_t lead = length.first >> shift; lead <= length.last >> shift; ++lead) {
       const char32_t first = lead << shift;
       const char32_t last = first + ((char32_t{1} << shift) - 1);
@@ -137,9 +151,14 @@ int32_t utf8_of(ExprPool& pool, const CodePoints& set) {
         if (range[i].last <= last) next = i + 1;
       }
       if (inside.empty()) continue;
+      if (inside[0].first == 0 && inside[0].last == last - first) {
+        whole.set(length.lead + lead);
+        continue;
+      }
       branches.emplace_back(ByteSet{}.set(length.lead + lead),
                             continuation(pool, inside, length.num_continuations));
     }
+    branches.emplace_back(whole, any_continuation(pool, length.num_continuations));
   }
   const int32_t result = pool.branches(branches);
   return result == ExprPool::kNothing ? result : pool.mark_text(result);

@@ -1,15 +1,8 @@
-// Derivatives of expressions, and what is found by following them: whether a language has a text,
-// and how long the shortest is.
+// Derivatives of expressions by bytes, and which bytes have the same.
 #include <algorithm>
 #include <array>
-#include <functional>
-#include <queue>
 #include <span>
-#include <string>
 #include <string_view>
-#include <tuple>
-#include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "engine/guide/expr_pool.h"
@@ -177,18 +170,16 @@ int32_t ExprPool::derive(int32_t id, uint8_t byte) {
   return kNothing;
 }
 
-template <typename IsIn>
-void ClassGroups::tell_apart(IsIn is_in) {
-  std::array<bool, 256> has_others{};  // by group
-  for (size_t c = 0; c < group_.size(); ++c)
-    has_others[group_[c]] |= !is_in(static_cast<int32_t>(c));
-  std::array<int32_t, 256> apart{};  // 0: no class of the group is there yet
+void ClassGroups::tell_apart(const ByteSet& inside) {
+  std::array<int16_t, 512> number_of;  // by group and side; -1: no class of it is there yet
+  number_of.fill(-1);
+  int16_t next = 0;
   for (size_t c = 0; c < group_.size(); ++c) {
-    if (!has_others[group_[c]] || !is_in(static_cast<int32_t>(c))) continue;
-    int32_t& group = apart[group_[c]];
-    if (group == 0) group = static_cast<int32_t>(num_groups_++);
-    group_[c] = static_cast<uint8_t>(group);
+    int16_t& number = number_of[size_t{group_[c]} * 2 + static_cast<size_t>(inside[c])];
+    if (number < 0) number = next++;
+    group_[c] = static_cast<uint8_t>(number);
   }
+  num_groups_ = static_cast<size_t>(next);
 }
 
 void ClassGroups::tell_all_apart() {
@@ -196,25 +187,43 @@ void ClassGroups::tell_all_apart() {
   num_groups_ = group_.size();
 }
 
+const ByteSet& ExprPool::classes_in(int32_t set) {
+  const auto at = static_cast<size_t>(set);
+  if (num_classes_known_ != num_classes()) {
+    num_classes_known_ = num_classes();
+    classes_in_.clear();
+  }
+  if (classes_in_.size() < sets_.size()) classes_in_.resize(sets_.size());
+  ByteSet& inside = classes_in_[at];
+  if (inside.none()) {
+    for (int32_t c = 0; c < num_classes(); ++c)
+      inside[static_cast<size_t>(c)] = sets_[at][representative(c)];
+  }
+  return inside;
+}
+
 // As derive() goes: what it looks at in the byte is told apart.
-void ExprPool::tell_apart(int32_t id, ClassGroups& groups) const {
+void ExprPool::tell_apart(int32_t id, ClassGroups& groups) {
   for (; this->node(id).kind == ExprKind::kConcat; id = this->node(id).b) {
     tell_apart(this->node(id).a, groups);
     if (!nullable(this->node(id).a)) return;
   }
   if (groups.is_finest()) return;
   const ExprNode& node = this->node(id);
-  const auto by_set = [&](int32_t number) {
-    const ByteSet& bytes = set(number);
-    groups.tell_apart([&](int32_t c) { return bytes[representative(c)]; });
+  const auto by = [&](const auto& is_in) {
+    ByteSet inside;
+    for (int32_t c = 0; c < num_classes(); ++c)
+      inside[static_cast<size_t>(c)] = is_in(representative(c));
+    groups.tell_apart(inside);
   };
   switch (node.kind) {
     case ExprKind::kBytes:
-      by_set(node.a);
+      groups.tell_apart(classes_in(node.a));
       return;
     case ExprKind::kSwitch: {
       const std::span<const int32_t> branches = parts(node);
-      for (size_t i = 0; i < branches.size() && !groups.is_finest(); i += 2) by_set(branches[i]);
+      for (size_t i = 0; i < branches.size() && !groups.is_finest(); i += 2)
+        groups.tell_apart(classes_in(branches[i]));
       return;
     }
     case ExprKind::kEither:
@@ -230,9 +239,9 @@ void ExprPool::tell_apart(int32_t id, ClassGroups& groups) const {
         groups.tell_all_apart();
         return;
       }
-      groups.tell_apart([&](int32_t c) { return representative(c) == '\\'; });
-      groups.tell_apart([&](int32_t c) { return representative(c) == '"'; });
-      groups.tell_apart([&](int32_t c) { return representative(c) < 0x20; });
+      by([](uint8_t byte) { return byte == '\\'; });
+      by([](uint8_t byte) { return byte == '"'; });
+      by([](uint8_t byte) { return byte < 0x20; });
       tell_apart(node.a, groups);
       return;
     case ExprKind::kNothing:
@@ -242,210 +251,6 @@ void ExprPool::tell_apart(int32_t id, ClassGroups& groups) const {
     case ExprKind::kToken:
       return;
   }
-}
-
-// A search along derivatives, those first that promise the shortest texts. `exact`: by the length
-// of the whole text (A*), else only by what is to come, which finds some text sooner.
-struct ExprPool::Search {
-  bool too_hard = false;
-  int32_t length = kMaxLength;     // of the text found
-  std::vector<int32_t> path;       // the expressions on the way, the last is nullable
-  std::vector<int32_t> exhausted;  // when there is none: all that were seen
-};
-
-ExprPool::Search ExprPool::search(int32_t id, bool exact) {
-  struct Seen {
-    int32_t from = -1;
-    int32_t depth = 0;
-    bool done = false;
-  };
-  std::unordered_map<int32_t, Seen> seen{{id, {}}};
-  // (bound, order, expression): the order makes the search the same every time. Where bounds are
-  // equal, what came last is the nearest to the end.
-  using Entry = std::tuple<int64_t, int64_t, int32_t>;
-  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
-  int64_t arrivals = 0;
-  const auto known_length = [&](int32_t expr) {
-    if (node(expr).exact_length) return node(expr).min_length;
-    const auto known = shortest_.find(expr);
-    return known != shortest_.end() ? known->second : -1;
-  };
-  const auto is_known_alive = [&](int32_t expr) {
-    const auto at = static_cast<size_t>(expr);
-    return !node(expr).may_be_dead || (at < alive_.size() && alive_[at] == Alive::kYes);
-  };
-  const auto push = [&](int32_t expr, int32_t depth) {
-    ++arrivals;
-    if (exact) {
-      const int64_t rest = std::max(node(expr).min_length, known_length(expr));
-      queue.emplace(depth + rest, -arrivals, expr);
-    } else {
-      queue.emplace(node(expr).min_length, arrivals, expr);
-    }
-  };
-  push(id, 0);
-  Search result;
-  while (!queue.empty()) {
-    const int32_t expr = std::get<2>(queue.top());
-    queue.pop();
-    Seen& entry = seen[expr];
-    if (entry.done) continue;
-    entry.done = true;
-    const int32_t depth = entry.depth;
-    // What may not be dead has a text, and the search goes straight to it; only the exact length
-    // needs the whole way.
-    const int32_t rest = known_length(expr);
-    const bool found = nullable(expr) || (exact ? rest >= 0 : is_known_alive(expr));
-    if (found) {
-      const int64_t length = int64_t{depth} + std::max(node(expr).min_length, rest);
-      result.length = static_cast<int32_t>(std::min<int64_t>(length, kMaxLength));
-      for (int32_t at = expr; at >= 0; at = seen[at].from) result.path.push_back(at);
-      std::ranges::reverse(result.path);
-      return result;
-    }
-    if (seen.size() > static_cast<size_t>(limits_.max_dfa_states)) {
-      result.too_hard = true;
-      return result;
-    }
-    ClassGroups groups(num_classes());
-    tell_apart(expr, groups);
-    std::array<bool, 256> is_done{};  // by group
-    for (int32_t c = 0; c < num_classes(); ++c) {
-      if (std::exchange(is_done[groups.group_of(c)], true)) continue;
-      const int32_t next = derive(expr, representative(c));
-      if (next == kNothing) continue;
-      const auto [known, is_new] = seen.try_emplace(next, Seen{expr, depth + 1, false});
-      if (!is_new) {
-        if (!exact || known->second.done || known->second.depth <= depth + 1) continue;
-        known->second = {expr, depth + 1, false};
-      }
-      push(next, depth + 1);
-    }
-  }
-  for (const auto& [expr, entry] : seen) result.exhausted.push_back(expr);
-  return result;
-}
-
-ExprPool::Alive ExprPool::alive(int32_t id) {
-  // What a sequence, a choice or a repetition is made of is asked one by one: only intersections,
-  // complements and escapes need a search.
-  for (; node(id).kind == ExprKind::kConcat; id = node(id).b) {
-    if (!node(id).may_be_dead) return Alive::kYes;
-    if (const Alive head = alive(node(id).a); head != Alive::kYes) return head;
-  }
-  if (id == kNothing) return Alive::kNo;
-  const ExprNode& of = node(id);
-  if (!of.may_be_dead || of.nullable) return Alive::kYes;
-  if (of.kind == ExprKind::kRepeat) return alive(of.a);
-  // Every text has a spelling.
-  if (of.kind == ExprKind::kEscaped && of.min == kPlain) return alive(of.a);
-  if (of.kind == ExprKind::kEither || of.kind == ExprKind::kSwitch) {
-    const std::vector<int32_t> all(parts(of).begin(), parts(of).end());
-    const size_t step = of.kind == ExprKind::kSwitch ? 2 : 1;
-    Alive best = Alive::kNo;
-    for (size_t i = step - 1; i < all.size() && best != Alive::kYes; i += step) {
-      if (const Alive one = alive(all[i]); one != Alive::kNo) best = one;
-    }
-    return best;
-  }
-  const auto at = static_cast<size_t>(id);
-  if (at < alive_.size() && alive_[at] != Alive::kUnknown) return alive_[at];
-  const Search found = search(id, false);
-  alive_.resize(nodes_.size(), Alive::kUnknown);
-  for (const int32_t expr : found.path) alive_[static_cast<size_t>(expr)] = Alive::kYes;
-  for (const int32_t expr : found.exhausted) alive_[static_cast<size_t>(expr)] = Alive::kNo;
-  if (found.too_hard) alive_[at] = Alive::kTooHard;
-  return alive_[at];
-}
-
-int32_t ExprPool::live_part(int32_t id) {
-  if (node(id).kind != ExprKind::kEither) return id;
-  const std::vector<int32_t> all(parts(node(id)).begin(), parts(node(id)).end());
-  std::vector<int32_t> live = all;
-  std::erase_if(live, [&](int32_t part) { return alive(part) != Alive::kYes; });
-  return live.size() == all.size() ? id : either(live);
-}
-
-int32_t ExprPool::shortest(int32_t id) {
-  int64_t before = 0;
-  for (; node(id).kind == ExprKind::kConcat && !node(id).exact_length; id = node(id).b)
-    before += shortest(node(id).a);
-  const auto with_head = [&](int64_t length) {
-    return static_cast<int32_t>(std::min<int64_t>(before + length, kMaxLength));
-  };
-  const ExprNode& of = node(id);
-  if (of.exact_length || id == kNothing) return with_head(of.min_length);
-  if (of.kind == ExprKind::kRepeat) {
-    const int64_t times = of.min;
-    return with_head(times * shortest(of.a));
-  }
-  if (of.kind == ExprKind::kEither || of.kind == ExprKind::kSwitch) {
-    const std::vector<int32_t> all(parts(of).begin(), parts(of).end());
-    const size_t step = of.kind == ExprKind::kSwitch ? 2 : 1;
-    int64_t least = kMaxLength;
-    for (size_t i = step - 1; i < all.size(); i += step)
-      least = std::min<int64_t>(least, shortest(all[i]) + static_cast<int64_t>(step) - 1);
-    return with_head(least);
-  }
-  if (const auto known = shortest_.find(id); known != shortest_.end())
-    return with_head(known->second);
-  const Search found = search(id, true);
-  for (size_t i = 0; i < found.path.size(); ++i)
-    shortest_[found.path[i]] = found.length - static_cast<int32_t>(i);
-  shortest_[id] = found.length;
-  return with_head(found.length);
-}
-
-int32_t ExprPool::import(const ExprPool& other,
-                         int32_t id,
-                         std::unordered_map<int32_t, int32_t>& known) {
-  if (id <= kAllBytes) return id;  // the same in all pools
-  if (const auto found = known.find(id); found != known.end()) return found->second;
-  // Sequences may be long: they are walked, not descended.
-  std::vector<int32_t> spine;
-  int32_t tail = id;
-  while (other.node(tail).kind == ExprKind::kConcat && !known.contains(tail)) {
-    spine.push_back(tail);
-    tail = other.node(tail).b;
-  }
-  if (!spine.empty()) {
-    int32_t result = import(other, tail, known);
-    for (; !spine.empty(); spine.pop_back()) {
-      result = concat(import(other, other.node(spine.back()).a, known), result);
-      known[spine.back()] = result;
-    }
-    return result;
-  }
-  ExprNode node = other.node(id);
-  std::vector<int32_t> parts;
-  for (size_t i = 0; i < static_cast<size_t>(node.num_parts); ++i) {
-    const int32_t part = other.parts(other.node(id))[i];
-    const bool is_set = node.kind == ExprKind::kSwitch && i % 2 == 0;
-    parts.push_back(is_set ? intern_set(other.set(part)) : import(other, part, known));
-  }
-  int32_t result = -1;
-  switch (node.kind) {
-    case ExprKind::kBytes:
-      node.a = intern_set(other.set(node.a));
-      result = intern(node, {});
-      break;
-    case ExprKind::kEither:
-      result = either(parts);
-      break;
-    case ExprKind::kBoth:
-      result = both(parts);
-      break;
-    case ExprKind::kEscaped:
-      result = escaped(import(other, node.a, known), node.min);
-      break;
-    case ExprKind::kComplement:
-    case ExprKind::kRepeat:
-      node.a = import(other, node.a, known);
-      [[fallthrough]];
-    default:
-      result = intern(node, parts);
-  }
-  return known[id] = result;
 }
 
 }  // namespace tgi::guide

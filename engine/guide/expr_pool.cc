@@ -63,6 +63,7 @@ bool is_ascii(const ByteSet& set) {
 
 ExprPool::ExprPool(const RegexLimits& limits) : limits_(limits), slots_(256, -1) {
   representatives_.push_back(0);
+  class_members_.emplace_back().set();
   intern(
       {.kind = ExprKind::kNothing, .exact_length = true, .is_text = true, .min_length = kMaxLength},
       {});
@@ -85,16 +86,29 @@ void ExprPool::refuse_more_steps() const {
 void ExprPool::refine_classes(const ByteSet& set) {
   // Class c splits where some of its bytes are in the set and its representative is not, or the
   // other way round.
-  std::array<int32_t, 256> split_off;
-  split_off.fill(-1);
+  const size_t num_classes = representatives_.size();
+  std::array<int16_t, 256> split_off;
+  bool any = false;
+  for (size_t c = 0; c < num_classes; ++c) {
+    const ByteSet& members = class_members_[c];
+    const bool is_in = set[representatives_[c]];
+    const ByteSet others = is_in ? members & ~set : members & set;
+    split_off[c] = others.any() ? -1 : static_cast<int16_t>(c);
+    any |= others.any();
+  }
+  if (!any) return;
   for (size_t byte = 0; byte < 256; ++byte) {
     const uint8_t from = class_of_[byte];
-    if (set[byte] == set[representatives_[from]]) continue;
+    if (split_off[from] == from || set[byte] == set[representatives_[from]]) continue;
     if (split_off[from] < 0) {
-      split_off[from] = static_cast<int32_t>(representatives_.size());
+      split_off[from] = static_cast<int16_t>(representatives_.size());
       representatives_.push_back(static_cast<uint8_t>(byte));
+      class_members_.emplace_back();
     }
-    class_of_[byte] = static_cast<uint8_t>(split_off[from]);
+    const auto to = static_cast<uint8_t>(split_off[from]);
+    class_of_[byte] = to;
+    class_members_[from].reset(byte);
+    class_members_[to].set(byte);
   }
 }
 
@@ -186,6 +200,9 @@ void ExprPool::truncate(const Mark& mark) {
   nodes_.resize(mark.num_nodes);
   parts_.resize(mark.num_parts);
   if (alive_.size() > nodes_.size()) alive_.resize(nodes_.size());
+  std::erase_if(possible_bytes_, [&](const auto& entry) {
+    return static_cast<size_t>(entry.first) >= mark.num_nodes;
+  });
   std::erase_if(shortest_, [&](const auto& entry) {
     return static_cast<size_t>(entry.first) >= mark.num_nodes;
   });

@@ -60,9 +60,7 @@ class ClassGroups {
 
   bool is_finest() const { return num_groups_ == group_.size(); }
   uint8_t group_of(int32_t byte_class) const { return group_[static_cast<size_t>(byte_class)]; }
-  // Those of which is_in(class) from the others.
-  template <typename IsIn>
-  void tell_apart(IsIn is_in);
+  void tell_apart(const ByteSet& inside);  // a bit for each class: these from the others
   void tell_all_apart();
 
  private:
@@ -117,7 +115,7 @@ class ExprPool {
 
   // Bytes of one class have equal derivatives in all expressions of the pool.
   // Classes that stay in one group have one derivative.
-  void tell_apart(int32_t id, ClassGroups& groups) const;
+  void tell_apart(int32_t id, ClassGroups& groups);
   int32_t num_classes() const { return static_cast<int32_t>(representatives_.size()); }
   int32_t class_of(uint8_t byte) const { return class_of_[byte]; }
   uint8_t representative(int32_t byte_class) const {
@@ -129,6 +127,9 @@ class ExprPool {
   Alive alive(int32_t id);
   // The same without alternatives that are not known to have a text.
   int32_t live_part(int32_t id);
+
+  // The bytes that its texts may have, and perhaps others: found without following derivatives.
+  ByteSet possible_bytes(int32_t id);
 
   // The length of the shortest text; kMaxLength when there is none or it is too hard.
   int32_t shortest(int32_t id);
@@ -145,6 +146,7 @@ class ExprPool {
 
   size_t size() const { return nodes_.size() + parts_.size(); }
   int32_t max_dfa_states() const { return limits_.max_dfa_states; }
+  void set_limits(const RegexLimits& limits) { limits_ = limits; }
   // For derivatives while matching, which may be nested a little more deeply.
   void set_limits(int32_t max_nodes, int64_t max_steps);
   // Counts what is done. Throws kInvalidArgument when it is more than max_steps since
@@ -169,6 +171,7 @@ class ExprPool {
   int32_t derive_escaped(const ExprNode& node, uint8_t byte);
   void know_escapes();
   void refine_classes(const ByteSet& set);
+  const ByteSet& classes_in(int32_t set);
   [[noreturn]] void refuse_more_steps() const;
 
   struct Search;
@@ -186,7 +189,11 @@ class ExprPool {
   std::unordered_map<ByteSet, int32_t> set_ids_;
   std::array<uint8_t, 256> class_of_{};
   std::vector<uint8_t> representatives_;
-  std::vector<Alive> alive_;  // by node; may be shorter
+  std::vector<ByteSet> class_members_;
+  std::vector<ByteSet> classes_in_;  // by set: a bit for each class, none: not asked for yet
+  int32_t num_classes_known_ = 0;    // to classes_in_
+  std::unordered_map<int32_t, ByteSet> possible_bytes_;  // of what is no sequence
+  std::vector<Alive> alive_;                             // by node; may be shorter
   std::unordered_map<int32_t, int32_t> shortest_;
 };
 

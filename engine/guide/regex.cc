@@ -22,7 +22,7 @@ std::vector<int32_t> ids_of(std::span<const Regex> parts) {
 }  // namespace
 
 struct RegexPool::Impl {
-  explicit Impl(const RegexLimits& limits) : pool(limits) {
+  Impl() : pool(RegexLimits{}) {
     any_character = utf8_of(pool, normalize_code_points({{{0, 0x10FFFF}}}));
     any_text = pool.repeat(any_character, 0, kUnbounded);
     pool.set_any_text(any_text);
@@ -33,7 +33,12 @@ struct RegexPool::Impl {
   int32_t any_text = 0;
 };
 
-RegexPool::RegexPool(const RegexLimits& limits) : impl_(std::make_unique<Impl>(limits)) {}
+// What all pools begin with is made once.
+RegexPool::RegexPool(const RegexLimits& limits) {
+  static const Impl beginning;
+  impl_ = std::make_unique<Impl>(beginning);
+  impl_->pool.set_limits(limits);
+}
 RegexPool::~RegexPool() = default;
 
 const ExprPool& RegexPool::expressions() const {
@@ -112,6 +117,10 @@ Regex RegexPool::json_escaped(Regex a) {
 
 bool RegexPool::accepts_empty_text(Regex a) const {
   return impl_->pool.nullable(a.id);
+}
+
+ByteSet RegexPool::possible_bytes(Regex a) {
+  return impl_->pool.possible_bytes(a.id);
 }
 
 bool RegexPool::is_empty(Regex a) {

@@ -86,6 +86,8 @@ class RegexPool {
   Regex json_escaped(Regex a);
 
   bool accepts_empty_text(Regex a) const;
+  // The bytes that its texts may have, and perhaps others; costs little.
+  ByteSet possible_bytes(Regex a);
 
   // Throw kInvalidArgument when an automaton would pass max_dfa_states.
   bool is_empty(Regex a);

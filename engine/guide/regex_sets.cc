@@ -105,8 +105,21 @@ std::string pcre_name(std::string_view name) {
 const std::string& all_characters() {
   static const std::string text = [] {
     std::string all;
-    for (char32_t c = 0; c <= 0x10FFFF; ++c) {
-      if (c < 0xD800 || c > 0xDFFF) append_utf8(c, all);
+    all.reserve(size_t{0x110000} * 4);
+    std::string block;  // of 64 characters, which differ in their last byte alone
+    for (char32_t c = 0; c <= 0x10FFFF; c += 64) {
+      if (c >= 0xD800 && c <= 0xDFFF) continue;
+      block.clear();
+      for (char32_t of_block = c; of_block < c + 64 && (c < 128 || of_block == c); ++of_block)
+        append_utf8(of_block, block);
+      if (c < 128) {
+        all += block;
+        continue;
+      }
+      for (char last = 0; last < 64; ++last) {
+        block.back() = static_cast<char>(0x80 | last);
+        all += block;
+      }
     }
     return all;
   }();
@@ -121,6 +134,8 @@ std::optional<CodePoints> find_property(const std::string& name) {
       pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(),
                     PCRE2_UTF | PCRE2_NO_UTF_CHECK, &error, &at, nullptr));
   if (code == nullptr) return std::nullopt;
+  // Ten times as fast, where this build of PCRE2 and this system have it.
+  pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE);
   const std::unique_ptr<pcre2_match_data, MatchFree> match(
       pcre2_match_data_create_from_pattern(code.get(), nullptr));
   const std::string& text = all_characters();

@@ -26,7 +26,26 @@ bool matches(const std::string& pattern, const std::string& text, RegexUse use =
   return by_derivatives;
 }
 
+std::string possible_bytes(const std::string& pattern) {
+  RegexPool pool;
+  const ByteSet bytes = pool.possible_bytes(parse_regex(pool, pattern, RegexUse::kWhole));
+  std::string ascii;
+  for (size_t byte = 0; byte < 128; ++byte) {
+    if (bytes[byte]) ascii += static_cast<char>(byte);
+  }
+  return ascii;
+}
+
 }  // namespace
+
+TEST_CASE("possible_bytes_are_those_of_all_parts") {
+  CHECK(possible_bytes("a{2,5}(b|cd)*") == "abcd");
+  CHECK(possible_bytes("") == "");
+  CHECK(possible_bytes("[b-d\u00e4]+") == "bcd");
+  CHECK(possible_bytes("(?=[a-c]+$)[b-x]{3,}") == "bc");
+  CHECK(possible_bytes("(?!ab)[a-c]*").find("abc") != std::string::npos);  // of "not": all
+  CHECK(possible_bytes("[^a]").size() == 127);
+}
 
 TEST_CASE("patterns_match_what_they_say") {
   CHECK(matches("a|bc", "bc"));

@@ -50,14 +50,11 @@ std::string quoted_json(std::string_view text) {
   return result + '"';
 }
 
-JsonTextRegex::JsonTextRegex(RegexPool& pool) : pool_(pool) {
+Regex JsonTextRegex::any_character() {
+  if (any_character_) return *any_character_;
   const CodePointRange plain_ranges[] = {
       {kFirstPlain, '!'}, {'#', '['}, {']', 0xD7FF}, {0xE000, 0x10FFFF}};
-  const CodePointRange special_ranges[] = {{0, kFirstPlain - 1}, {'"', '"'}, {'\\', '\\'}};
   const Regex plain = pool_.code_points(plain_ranges);
-  needs_escape_ =
-      pool_.concat({pool_.any_text(), pool_.code_points(special_ranges), pool_.any_text()});
-
   ByteSet letters;
   for (const char c : std::string_view("\"\\/bfnrt")) letters.set(static_cast<unsigned char>(c));
   const ByteSet digits = byte_range('0', '9');
@@ -77,10 +74,20 @@ JsonTextRegex::JsonTextRegex(RegexPool& pool) : pool_(pool) {
       {pool_.literal("\\"),
        pool_.either({b(letters), pool_.concat({pool_.literal("u"), pool_.either({unit, pair})})})});
   any_character_ = pool_.either({plain, escape});
+  return *any_character_;
 }
 
 Regex JsonTextRegex::canonical(Regex language) {
-  if (pool_.is_empty(pool_.both(language, needs_escape_))) return language;
+  const ByteSet bytes = pool_.possible_bytes(language);
+  bool may_need_escape = bytes['"'] || bytes['\\'];
+  for (size_t byte = 0; byte < kFirstPlain; ++byte) may_need_escape |= bytes[byte];
+  if (!may_need_escape) return language;
+  if (!needs_escape_) {
+    const CodePointRange special_ranges[] = {{0, kFirstPlain - 1}, {'"', '"'}, {'\\', '\\'}};
+    needs_escape_ =
+        pool_.concat({pool_.any_text(), pool_.code_points(special_ranges), pool_.any_text()});
+  }
+  if (pool_.is_empty(pool_.both(language, *needs_escape_))) return language;
   return pool_.json_escaped(language);
 }
 

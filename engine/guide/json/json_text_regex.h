@@ -5,6 +5,7 @@
 // strings that a pattern, a length or a list describes, and for the names of properties.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,19 +19,20 @@ std::string quoted_json(std::string_view text);
 // Not thread-safe; belongs to one pool.
 class JsonTextRegex {
  public:
-  explicit JsonTextRegex(RegexPool& pool);
+  explicit JsonTextRegex(RegexPool& pool) : pool_(pool) {}
 
   // One character of a string, in all writings that RFC 8259 knows (pairs of surrogates, no
   // halves).
-  Regex any_character() const { return any_character_; }
+  Regex any_character();
 
   // The canonical texts, without quotes, of the strings of a language.
   Regex canonical(Regex language);
 
  private:
   RegexPool& pool_;
-  Regex any_character_;
-  Regex needs_escape_;  // texts with a character that does
+  // Made when they are asked for.
+  std::optional<Regex> any_character_;
+  std::optional<Regex> needs_escape_;  // texts with a character that does
 };
 
 }  // namespace tgi::guide

@@ -1,11 +1,65 @@
 #include "engine/guide/json/value_sets.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "base/error.h"
 
 namespace tgi::guide {
+namespace {
+
+// Of what most sets differ in; the rest is compared where digests are equal.
+class SetDigest {
+ public:
+  template <typename Value>
+  void add(const Value& value) {
+    value_ = (value_ ^ std::hash<Value>{}(value)) * 0x9e3779b97f4a7c15;
+    value_ ^= value_ >> 32;
+  }
+  uint64_t value() const { return value_; }
+
+ private:
+  uint64_t value_ = 0;
+};
+
+uint64_t digest_of(const ArraySet& set) {
+  SetDigest digest;
+  for (const Demand item : set.prefix) digest.add(item.id);
+  digest.add(set.prefix.size());
+  digest.add(set.rest.id);
+  digest.add(set.min_items);
+  digest.add(set.max_items);
+  for (const Contains& contains : set.contains) {
+    digest.add(contains.item.id);
+    digest.add(contains.min);
+    digest.add(contains.max);
+  }
+  return digest.value();
+}
+
+uint64_t digest_of(const ObjectSet& set) {
+  SetDigest digest;
+  for (const Property& property : set.properties()) {
+    digest.add(property.name);
+    digest.add(property.value.id);
+    digest.add(property.required);
+  }
+  digest.add(set.properties().size());
+  for (const NameClass& names : set.classes) {
+    digest.add(names.names.id);
+    digest.add(names.value.id);
+  }
+  digest.add(set.min_properties);
+  digest.add(set.max_properties);
+  for (const NameClass& witness : set.witnesses) {
+    digest.add(witness.names.id);
+    digest.add(witness.value.id);
+  }
+  return digest.value();
+}
+
+}  // namespace
 
 const Property* ObjectSet::find(const std::string& name) const {
   const auto found = index_.find(name);
@@ -63,9 +117,9 @@ bool operator==(const Alternative& a, const Alternative& b) {
     case JsonType::kString:
       return a.string == b.string;
     case JsonType::kArray:
-      return a.array == b.array || a.array_set() == b.array_set();
+      return a.array == b.array || (a.digest == b.digest && a.array_set() == b.array_set());
     case JsonType::kObject:
-      return a.object == b.object || a.object_set() == b.object_set();
+      return a.object == b.object || (a.digest == b.digest && a.object_set() == b.object_set());
   }
   return false;
 }
@@ -73,17 +127,23 @@ bool operator==(const Alternative& a, const Alternative& b) {
 Alternative every_value(JsonType type) {
   Alternative result;
   result.type = type;
+  static const uint64_t every_array = digest_of(ArraySet{});
+  static const uint64_t every_object = digest_of(ObjectSet{});
+  if (type == JsonType::kArray) result.digest = every_array;
+  if (type == JsonType::kObject) result.digest = every_object;
   return result;
 }
 
 Alternative alternative_of(ArraySet set) {
   Alternative result = every_value(JsonType::kArray);
+  result.digest = digest_of(set);
   result.array = std::make_shared<const ArraySet>(std::move(set));
   return result;
 }
 
 Alternative alternative_of(ObjectSet set) {
   Alternative result = every_value(JsonType::kObject);
+  result.digest = digest_of(set);
   result.object = std::make_shared<const ObjectSet>(std::move(set));
   return result;
 }

@@ -104,6 +104,7 @@ struct Alternative {
   StringSet string;
   std::shared_ptr<const ArraySet> array;    // null: any array
   std::shared_ptr<const ObjectSet> object;  // null: any object
+  uint64_t digest = 0;  // of the array or the object: equal ones have equal digests
 
   const ArraySet& array_set() const;
   const ObjectSet& object_set() const;
