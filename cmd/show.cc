@@ -86,6 +86,19 @@ std::string kv_heads_text(const ipc::ModelFacts& facts) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
+std::string context_text(const ipc::ModelFacts& facts) {
+  std::string out = fmt::format("{} tokens", facts.max_positions);
+  if (facts.stated_positions > 0) {
+    out += fmt::format(" of {}: behind them it sees a choice of tokens, which is not computed",
+                       facts.stated_positions);
+  }
+  if (facts.sliding_window > 0) {
+    out +=
+        fmt::format(", {} layers see the last {}", facts.num_windowed_layers, facts.sliding_window);
+  }
+  return out;
+}
+
 std::string facts_rows(const ipc::ModelFacts& facts) {
   std::string out = row("architecture", fmt::format("{}, {} parameters", facts.architecture,
                                                     count_text(facts.num_params)));
@@ -96,12 +109,7 @@ std::string facts_rows(const ipc::ModelFacts& facts) {
   out +=
       row("vocabulary", fmt::format("{} tokens{}", facts.vocab_size,
                                     facts.tied_embeddings ? ", head tied to the embedding" : ""));
-  out +=
-      row("context", fmt::format("{} tokens{}", facts.max_positions,
-                                 facts.sliding_window > 0
-                                     ? fmt::format(", {} layers see the last {}",
-                                                   facts.num_windowed_layers, facts.sliding_window)
-                                     : std::string()));
+  out += row("context", context_text(facts));
   if (facts.num_experts > 0) {
     out += row("experts", fmt::format("{} in a layer, {} for each token", facts.num_experts,
                                       facts.experts_per_token));

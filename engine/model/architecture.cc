@@ -41,7 +41,10 @@ extern const Architecture kVaultGemma, kGemma3n, kGemma3nMultimodal, kGemma4Unif
     kGemma4UnifiedMultimodal, kGraniteSwa, kGraniteMoeSwa, kMellum, kHyV3, kCohere2Moe, kGptNeo,
     kApertus;
 extern const Architecture kIdefics3, kSmolVlm, kInternVl, kLfm2Vl, kLightOnOcr, kFastVlm, kGotOcr2,
-    kAroundLlama, kVoxtral, kAroundQwen2, kNanoChat, kCodeGen;
+    kAroundLlama, kVoxtral, kAroundQwen2, kNanoChat, kCodeGen, kDeepSeekV32, kGlmMoeDsa;
+extern const Architecture kGlm4vText, kGlmOcrText, kGlm4vMoeText, kGlm4v, kGlmOcr, kGlm4vMoe,
+    kAyaVision, kCohere2Vision, kDeepSeekVl, kIdefics2, kKimiK25, kMiniCpmV, kOvis2, kQianfanOcr,
+    kVideoLlama3, kHyperClovaVision, kNemotronOmni, kGraniteSpeech;
 
 namespace {
 
@@ -120,6 +123,8 @@ constexpr std::array kArchitectures = {
     &kLfm2Moe,
     &kDeepSeekV2,
     &kDeepSeekV3,
+    &kDeepSeekV32,
+    &kGlmMoeDsa,
     &kGlm4MoeLite,
     &kMiniCpm3,
     &kMistral4,
@@ -175,6 +180,24 @@ constexpr std::array kArchitectures = {
     &kMpNet,
     &kNomicBert,
     &kGte,
+    &kGlm4vText,
+    &kGlmOcrText,
+    &kGlm4vMoeText,
+    &kGlm4v,
+    &kGlmOcr,
+    &kGlm4vMoe,
+    &kAyaVision,
+    &kCohere2Vision,
+    &kDeepSeekVl,
+    &kIdefics2,
+    &kKimiK25,
+    &kMiniCpmV,
+    &kOvis2,
+    &kQianfanOcr,
+    &kVideoLlama3,
+    &kHyperClovaVision,
+    &kNemotronOmni,
+    &kGraniteSpeech,
 };
 
 constexpr const char* kConfigFile = "config.json";

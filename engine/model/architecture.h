@@ -288,7 +288,8 @@ struct NextTokenNames {
   std::string_view hidden_norm;     // of the hidden state
   std::string_view projection;      // of both, one behind the other, to the stream
   std::string_view final_norm;
-  std::span<const std::string_view> copies{};  // of the model's embedding and head: not read
+  std::span<const std::string_view>
+      copies{};                  // of the model's embedding and head, and what is not read
   bool hands_on_normed = false;  // what it reads for a further token has been through final_norm
   std::string_view apart{};      // "mtp.": its layer is "mtp.layers.0."; empty: behind the last one
   // (optional) Makes the one layer of `model`, which is as the model's last one, what it is.

@@ -168,6 +168,9 @@ struct ModelConfig {
   int32_t num_kv_heads = 0;
   int32_t head_dim = 0;       // of q and k
   int32_t max_positions = 0;  // the longest context the model is meant for
+  // The same as config.json has it, where longer contexts need what is not computed here: from
+  // max_positions on a token sees a choice of those before it. 0: there is no such thing.
+  int32_t stated_positions = 0;
 
   std::vector<LayerPlan> layers;  // (num_layers)
   std::vector<RopeSpec> ropes;

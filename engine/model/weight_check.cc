@@ -57,16 +57,24 @@ bool is_of_a_head(const LoadedConfig& model, std::string_view name) {
   return false;
 }
 
+std::string_view without(std::string_view outer, std::string_view name) {
+  if (name.starts_with(outer)) name.remove_prefix(outer.size());
+  return name;
+}
+
+// The text model of a multimodal checkpoint is called "model.language_model.", or
+// "language_model.model.".
+bool is_of_layer_after_last(const LoadedConfig& model, std::string_view name) {
+  constexpr std::string_view kOuter = "model.";
+  const std::string_view inner =
+      without(kOuter, without(model.architecture->prefix, without(kOuter, name)));
+  return inner.starts_with(fmt::format("layers.{}.", model.config.num_layers));
+}
+
 bool is_ignored(const LoadedConfig& model, std::string_view name) {
   const Architecture& architecture = *model.architecture;
-  std::string_view inner = name;
-  if (constexpr std::string_view kOuter = "model."; inner.starts_with(kOuter)) {
-    inner.remove_prefix(kOuter.size());
-  }
-  if (model.text->ignores_layer_after_last &&
-      inner.starts_with(fmt::format("layers.{}.", model.config.num_layers))) {
-    return true;
-  }
+  const std::string_view inner = without("model.", name);
+  if (model.text->ignores_layer_after_last && is_of_layer_after_last(model, name)) return true;
   if (model.config.gives_vectors && is_of_a_head(model, name)) return true;
   const auto matches = [&](std::string_view pattern) {
     if (!pattern.ends_with('*')) return name.ends_with(pattern);

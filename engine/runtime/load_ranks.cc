@@ -290,6 +290,12 @@ class RankLoader {
                                 {"blocks", out_.plan.num_blocks},
                                 {"max_running", out_.max_running},
                                 {"max_total_tokens", out_.plan.max_total_tokens}});
+    if (const int32_t stated = model_.config.stated_positions; stated > 0) {
+      log_warn(
+          "the context ends before the model's: behind it tokens see a choice of those before "
+          "them, which is not computed",
+          {{"tokens", model_.config.max_positions}, {"of", stated}});
+    }
   }
 
   void load_weights_of(int rank) {

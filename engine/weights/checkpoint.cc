@@ -179,6 +179,7 @@ const StoredTensor* find_by_any_name(const Checkpoint& checkpoint,
     const size_t dot = name.find('.');
     if (!name.starts_with(prefix) && dot != std::string_view::npos) {
       candidates.push_back(std::string(name).insert(dot + 1, prefix));
+      candidates.push_back(std::string("model.").append(prefix).append(name));
     }
   }
   for (const std::string& candidate : candidates) {

@@ -65,7 +65,8 @@ std::unique_ptr<Checkpoint> open_checkpoint(const FileSource& files);
 std::unique_ptr<Checkpoint> open_safetensors(const FileSource& files, const std::string& name);
 
 // `name` as tables spell it today, or as other checkpoints do: with or without `prefix` ("model."),
-// in front or after the first dot ("model.language_model.norm.weight"), a norm's weight and bias as
+// in front or after the first dot ("model.language_model.norm.weight"), that of a head too
+// ("model.language_model.lm_head.weight"), a norm's weight and bias as
 // gamma and beta. Nothing when there is none of them.
 const StoredTensor* find_by_any_name(const Checkpoint& checkpoint,
                                      std::string_view name,

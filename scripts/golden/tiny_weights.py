@@ -54,7 +54,7 @@ def randomise(model, seed, storage=None):
     generator = torch.Generator().manual_seed(seed)
     persistent = model.state_dict().keys()
     named = list(model.named_parameters())
-    named += [(name, value) for name, value in model.named_buffers() if name in persistent]
+    named += [(name, value) for name, value in model.named_buffers() if name in persistent and value.is_floating_point()]
     is_gpt2 = model.config.model_type == "gpt2"
     for name, value in named:
         value.data.copy_(random_values(name, value, generator, storage or {}, is_gpt2))

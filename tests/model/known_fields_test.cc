@@ -93,7 +93,7 @@ Json as_json(const ModelConfig& c) {
         c.mlp_gate_multiplier, c.mlp_output_multiplier, c.has_output_gate}},
       {"sizes",
        {c.vocab_size, c.hidden_size, c.embedding_size, c.intermediate_size, c.num_layers,
-        c.num_heads, c.num_kv_heads, c.head_dim, c.max_positions}},
+        c.num_heads, c.num_kv_heads, c.head_dim, c.max_positions, c.stated_positions}},
       {"norm", {static_cast<int>(c.norm_kind), c.norm_eps, c.norm_weight_offset}},
       {"mlp",
        {static_cast<int>(c.activation), c.gated_mlp, c.mlp_bias, c.gate_limits.limit,
@@ -161,7 +161,7 @@ TEST_CASE("a field that is not there means what the config class takes for it") 
         nothing["n_routed_experts"] = nothing["num_experts_per_tok"] = 8;
         nothing["n_shared_experts"] = 1;
       }
-      if (name == "Glm4MoeForCausalLM") nothing["head_dim"] = 128;
+      if (name == "Glm4MoeForCausalLM" || name == "Glm4vMoeTextModel") nothing["head_dim"] = 128;
       Json all = with_all(defaults, nothing);
       all["architectures"] = {name};
       const ModelConfig config = load_config(nothing).config;
@@ -185,10 +185,11 @@ TEST_CASE("a field that is not there means what the config class takes for it") 
       if (!text.contains("multi_query")) {
         check(config.num_kv_heads, {"num_key_value_heads", "n_head", "n_heads"});
       }
-      check(config.max_positions, {"max_position_embeddings", "n_positions", "max_seq_len"});
+      check(std::max(config.max_positions, config.stated_positions),
+            {"max_position_embeddings", "n_positions", "max_seq_len"});
       CHECK(config.tied_embeddings == defaults.value("tie_word_embeddings", false));
-      CHECK(config.bos_token_id ==
-            (text.at("bos_token_id").is_null() ? -1 : text.at("bos_token_id").get<int32_t>()));
+      const Json bos = text.value("bos_token_id", Json(nullptr));
+      CHECK(config.bos_token_id == (bos.is_null() ? -1 : bos.get<int32_t>()));
     }
   }
 }
@@ -228,13 +229,14 @@ std::map<std::string, Change> changes() {
   return {
       {"vocab_size", {33000}},
       {"hidden_size", {12288}},
-      {"intermediate_size", {4096}},
+      {"intermediate_size", {4608}},
       {"num_hidden_layers", {3}},
       {"num_attention_heads", {256}},
       {"num_key_value_heads", {3}},
       {"head_dim", {72}},
       {"hidden_act", {"relu"}},
       {"max_position_embeddings", {7777777}},
+      {"index_topk", {1000}},
       {"rms_norm_eps", {1e-3}},
       {"tie_word_embeddings", {true}},
       {"rope_theta", {3e5, {{"rope_parameters", {{"rope_type", "default"}}}}}},
@@ -498,7 +500,10 @@ TEST_CASE("a field that is said to be read changes the model, or is refused") {
       for (const Json& beside :
            {change.beside, Json::object(), first, with_all(change.beside, first), windows}) {
         Json before = with_all({{"architectures", {architecture->names.front()}}}, beside);
-        if (architecture->names.front() == "Glm4MoeForCausalLM") before["head_dim"] = 128;
+        if (architecture->names.front() == "Glm4MoeForCausalLM" ||
+            architecture->names.front() == "Glm4vMoeTextModel") {
+          before["head_dim"] = 128;
+        }
         // Without it the model has no positions.
         if (architecture->names.front() == "GraniteMoeHybridForCausalLM") {
           before["position_embedding_type"] = "rope";

@@ -8,6 +8,7 @@
 #include "engine/model/state_layout.h"
 #include "engine/model/weight_check.h"
 #include "tests/catch.h"
+#include "tests/model/config_refusal.h"
 #include "tests/model/fake_device.h"
 #include "tests/model/model_files.h"
 
@@ -115,6 +116,22 @@ TEST_CASE("the config of DeepSeek V3 is taken as it is published") {
   for (const TensorEntry& entry : table.entries()) num_params += entry.rows * entry.cols;
   CHECK(num_params == 671026419200);  // "671B"
   CHECK(kv_layout(model.config, {}, {.num_ranks = 8}).head_dim == 576);
+}
+
+TEST_CASE("where later tokens see a choice of those before them, the context ends before them") {
+  Json config = {{"architectures", {"DeepseekV32ForCausalLM"}},
+                 {"max_position_embeddings", 163840},
+                 {"index_topk", 1000}};
+  const ModelConfig model = load_config(config).config;
+  CHECK(model.max_positions == 1000);
+  CHECK(model.stated_positions == 163840);
+  config["max_position_embeddings"] = 1000;
+  CHECK(load_config(config).config.max_positions == 1000);
+  CHECK(load_config(config).config.stated_positions == 0);
+  config["index_topk"] = 0;
+  CHECK_THAT(refusal(config, Code::kInvalidArgument), Catch::Contains("index_topk: expected 1 to"));
+  config = {{"architectures", {"GlmMoeDsaForCausalLM"}}, {"index_windows", 2}};
+  CHECK_THAT(refusal(config, Code::kUnsupported), Catch::Contains("index_windows = 2"));
 }
 
 TEST_CASE("yarn's mscale_all_dim multiplies the scores of latent attention") {

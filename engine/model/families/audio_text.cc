@@ -1,5 +1,6 @@
 // Checkpoints that hear around a text model of another family, which text_config names: Voxtral,
-// Qwen2-Audio and Audio Flamingo 3. Source: the models of these names in `transformers`.
+// Qwen2-Audio, Audio Flamingo 3 and Granite Speech. Source: the models of these names in
+// `transformers`.
 #include <array>
 #include <string_view>
 
@@ -21,6 +22,19 @@ constexpr auto kAudioTextFields = join_fields(kMultimodalFields,
                                                   harmless("projector_bias", kSounds),
                                               }));
 
+// What adapts the text model to sounds is a LoRA adapter, which text does without.
+constexpr auto kGraniteSpeechFields = join_fields(kAudioTextFields,
+                                                  std::to_array<KnownField>({
+                                                      harmless("encoder_config", kSounds),
+                                                      harmless("projector_config", kSounds),
+                                                      harmless("has_lora_adapter", kSounds),
+                                                      harmless("downsample_rate", kSounds),
+                                                      harmless("window_size", kSounds),
+                                                      harmless("encoder_hidden_layers", kSounds),
+                                                  }));
+constexpr auto kGraniteSpeechIgnored =
+    std::to_array<std::string_view>({"encoder.*", "projector.*"});
+
 constexpr auto kAudioTextIgnored =
     std::to_array<std::string_view>({"audio_tower.*", "multi_modal_projector.*"});
 
@@ -30,6 +44,10 @@ constexpr auto kAroundQwen2Names = std::to_array<std::string_view>(
     {"Qwen2AudioForConditionalGeneration", "AudioFlamingo3ForConditionalGeneration"});
 constexpr auto kAroundQwen2Types =
     std::to_array<std::string_view>({"qwen2_audio", "audioflamingo3"});
+constexpr auto kGraniteSpeechNames = std::to_array<std::string_view>(
+    {"GraniteSpeechForConditionalGeneration", "GraniteSpeechPlusForConditionalGeneration"});
+constexpr auto kGraniteSpeechTypes =
+    std::to_array<std::string_view>({"granite_speech", "granite_speech_plus"});
 
 constexpr std::string_view kVoxtralText =
     R"({"model_type": "llama", "vocab_size": 131072, "hidden_size": 3072,
@@ -39,7 +57,7 @@ constexpr std::string_view kVoxtralText =
 
 }  // namespace
 
-extern const Architecture kVoxtral, kAroundQwen2;
+extern const Architecture kVoxtral, kAroundQwen2, kGraniteSpeech;
 constexpr Architecture kVoxtral =
     multimodal_of(kVoxtralNames, kVoxtralTypes, kVoxtralText, kAudioTextFields, kAudioTextIgnored);
 constexpr Architecture kAroundQwen2 = multimodal_of(kAroundQwen2Names,
@@ -47,5 +65,11 @@ constexpr Architecture kAroundQwen2 = multimodal_of(kAroundQwen2Names,
                                                     R"({"model_type": "qwen2"})",
                                                     kAudioTextFields,
                                                     kAudioTextIgnored);
+constexpr Architecture kGraniteSpeech =
+    multimodal_of(kGraniteSpeechNames,
+                  kGraniteSpeechTypes,
+                  R"({"model_type": "granite", "tie_word_embeddings": true})",
+                  kGraniteSpeechFields,
+                  kGraniteSpeechIgnored);
 
 }  // namespace tgi

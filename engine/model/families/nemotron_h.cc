@@ -28,13 +28,17 @@ constexpr std::string_view kTypes = "layers_block_type";
 struct BlockType {
   char letter;
   std::string_view name;
+  std::string_view later_name;  // since transformers 5.24
   LayerPlan plan;
 };
 constexpr std::array<BlockType, 4> kBlockTypes = {{
-    {'M', "mamba", {.has_attention = false, .has_state = true, .mlp = MlpKind::kNone}},
-    {'*', "attention", {.mlp = MlpKind::kNone}},
-    {'-', "mlp", {.has_attention = false}},
-    {'E', "moe", {.has_attention = false, .mlp = MlpKind::kExperts}},
+    {'M',
+     "mamba",
+     "linear_attention",
+     {.has_attention = false, .has_state = true, .mlp = MlpKind::kNone}},
+    {'*', "attention", "full_attention", {.mlp = MlpKind::kNone}},
+    {'-', "mlp", "mlp", {.has_attention = false}},
+    {'E', "moe", "moe", {.has_attention = false, .mlp = MlpKind::kExperts}},
 }};
 
 [[noreturn]] void fail_block(const std::string& field, std::string_view got) {
@@ -49,7 +53,8 @@ std::vector<LayerPlan> read_blocks(const JsonReader& config) {
   std::vector<LayerPlan> out;
   const auto add = [&](std::string_view key, std::string_view got) {
     for (const BlockType& type : kBlockTypes) {
-      if (got != type.name && got != std::string_view(&type.letter, 1)) continue;
+      if (got != type.name && got != type.later_name && got != std::string_view(&type.letter, 1))
+        continue;
       out.push_back(type.plan);
       return;
     }
