@@ -207,7 +207,9 @@ LowRankLaunch CudaDevice::low_rank_launch(const LowRankArgs& args) const {
           .slot_places = slots_.adapters,
           .tokens = step_.tokens,
           .logit_rows = nullptr,
+          .choices = {},
           .site = args.site,
+          .num_rows = args.x.rows,
           .shrunk = shrunk_rows_,
           .x = args.x,
           .out = args.out};

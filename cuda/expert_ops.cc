@@ -1,7 +1,10 @@
 // CudaDevice: the ops of layers with experts.
+#include <algorithm>
+
 #include "base/error.h"
 #include "cuda/cuda_device.h"
 #include "cuda/kernels/experts.h"
+#include "cuda/kernels/low_rank.h"
 #include "cuda/kernels/packed.h"
 
 namespace tgi::cuda {
@@ -27,6 +30,23 @@ void CudaDevice::expert_matmul(const ExpertMatmulArgs& args) {
       .out = args.out};
   if (first.packed) return launch_packed_experts(stream_.get(), *first.packed, launch, routes_);
   launch_expert_matmul(stream_.get(), launch, routes_);
+}
+
+// As many choices at once as there are rows for what lies between the products: those of a step's
+// tokens, so that how many launches there are depends on the size of the step alone.
+void CudaDevice::add_low_rank_to_experts(const ExpertLowRankArgs& args) {
+  if (!has_adapters_) return;
+  LowRankLaunch launch = low_rank_launch({.site = args.first_site, .x = args.x, .out = args.out});
+  const int64_t room = slot_layout_->max_batch_tokens;
+  for (int64_t first = 0; first < routes_.num_rows(); first += room) {
+    launch.choices = {.rows = routes_.memory.rows,
+                      .experts = routes_.memory.experts,
+                      .top_k = routes_.top_k,
+                      .x_is_routed = args.x_is_routed,
+                      .first = first};
+    launch.num_rows = std::min(room, routes_.num_rows() - first);
+    launch_low_rank(stream_.get(), launch);
+  }
 }
 
 void CudaDevice::weigh_experts(const WeighArgs& args) {

@@ -18,13 +18,32 @@ constexpr unsigned kShrinkBlocks = 16;  // of a row
 constexpr unsigned kMaxGridRows = 65535;
 constexpr int kLaneColumns = 8;  // 16 bytes, one after the other
 
-// Null where the row's sequence has no adapter, or it has nothing at the site.
-__device__ __forceinline__ const LowRankSite* site_of(const LowRankLaunch& args, int64_t row) {
-  const int64_t token = args.logit_rows == nullptr ? row : args.logit_rows[row].row;
+// What one row of shrunk is for.
+struct LowRankRow {
+  const LowRankSite* site =
+      nullptr;    // null: its sequence has no adapter, or that has nothing there
+  int64_t x = 0;  // the row of it
+  int64_t out = 0;
+};
+
+__device__ __forceinline__ LowRankRow row_at(const LowRankLaunch& args, int64_t index) {
+  LowRankRow row = {.site = nullptr, .x = index, .out = index};
+  int64_t token = index;
+  int32_t number = args.site;
+  if (args.choices.rows != nullptr) {
+    const int64_t choice = args.choices.first + index;
+    token = choice / args.choices.top_k;
+    number += args.choices.experts[choice];
+    row.out = args.choices.rows[choice];
+    row.x = args.choices.x_is_routed ? row.out : token;
+  } else if (args.logit_rows != nullptr) {
+    token = args.logit_rows[index].row;
+  }
   const LowRankAdapter adapter = args.places[args.slot_places[args.tokens[token].slot]];
-  if (args.site >= adapter.num_sites) return nullptr;
-  const LowRankSite* const site = adapter.sites + args.site;
-  return site->a == nullptr ? nullptr : site;
+  if (number >= adapter.num_sites) return row;
+  const LowRankSite* const site = adapter.sites + number;
+  if (site->a != nullptr) row.site = site;
+  return row;
 }
 
 __device__ __forceinline__ bool is_vector(const void* from, int64_t stride) {
@@ -60,10 +79,11 @@ __global__ void __launch_bounds__(kThreads) shrink(const __grid_constant__ LowRa
   const auto lane = static_cast<int64_t>(threadIdx.x % 32);
   const int64_t cols = args.x.cols;
   const int64_t whole = cols / kLaneColumns * kLaneColumns;
-  for (int64_t row = blockIdx.y; row < args.x.rows; row += gridDim.y) {
-    const LowRankSite* const site = site_of(args, row);
+  for (int64_t index = blockIdx.y; index < args.num_rows; index += gridDim.y) {
+    const LowRankRow row = row_at(args, index);
+    const LowRankSite* const site = row.site;
     if (site == nullptr) continue;
-    const T* const x = static_cast<const T*>(args.x.data) + row * args.x.stride;
+    const T* const x = static_cast<const T*>(args.x.data) + row.x * args.x.stride;
     const bool are_vectors = is_vector(x, 0) && is_vector(site->a, cols);
     for (auto r = static_cast<int32_t>(warp); r < site->rank;
          r += static_cast<int32_t>(kShrinkBlocks * kWarps)) {
@@ -75,7 +95,7 @@ __global__ void __launch_bounds__(kThreads) shrink(const __grid_constant__ LowRa
       }
       if (whole + lane < cols) sum += to_float(a[whole + lane]) * to_float(x[whole + lane]);
       sum = warp_sum(sum);
-      if (lane == 0) args.shrunk[row * kMaxStackedRank + r] = sum;
+      if (lane == 0) args.shrunk[index * kMaxStackedRank + r] = sum;
     }
   }
 }
@@ -99,11 +119,12 @@ __global__ void __launch_bounds__(kThreads) expand(const __grid_constant__ LowRa
   wait_for_previous_kernel();
   launch_next_kernel();
   const auto output = static_cast<int32_t>(blockIdx.x * blockDim.x + threadIdx.x);
-  for (int64_t row = blockIdx.y; row < args.out.rows; row += gridDim.y) {
-    const LowRankSite* const site = site_of(args, row);
+  for (int64_t index = blockIdx.y; index < args.num_rows; index += gridDim.y) {
+    const LowRankRow row = row_at(args, index);
+    const LowRankSite* const site = row.site;
     if (site == nullptr) continue;
     __syncthreads();  // the row before is done with
-    scale_shrunk(*site, args.shrunk + row * kMaxStackedRank, scaled);
+    scale_shrunk(*site, args.shrunk + index * kMaxStackedRank, scaled);
     __syncthreads();
     if (output >= args.out.cols) continue;
     float added = 0.0F;
@@ -125,7 +146,7 @@ __global__ void __launch_bounds__(kThreads) expand(const __grid_constant__ LowRa
       is_changed = true;
     }
     if (!is_changed) continue;
-    Out* const out = static_cast<Out*>(args.out.data) + row * args.out.stride + output;
+    Out* const out = static_cast<Out*>(args.out.data) + row.out * args.out.stride + output;
     *out = from_float<Out>(to_float(*out) + added);
   }
 }
@@ -133,8 +154,8 @@ __global__ void __launch_bounds__(kThreads) expand(const __grid_constant__ LowRa
 }  // namespace
 
 void launch_low_rank(cudaStream_t stream, const LowRankLaunch& args) {
-  if (args.x.rows == 0) return;
-  const auto rows = static_cast<unsigned>(std::min<int64_t>(args.x.rows, kMaxGridRows));
+  if (args.num_rows == 0) return;
+  const auto rows = static_cast<unsigned>(std::min<int64_t>(args.num_rows, kMaxGridRows));
   const auto columns = static_cast<unsigned>((args.out.cols + kThreads - 1) / kThreads);
   const auto shape = [&](unsigned blocks) {
     return LaunchShape{.grid = dim3(blocks, rows),

@@ -36,13 +36,25 @@ struct LowRankAdapter {
   int32_t num_sites = 0;
 };
 
+// The choices of a step's experts (ExpertMemory in experts.h); `first` on, as many as there are
+// rows of shrunk.
+struct LowRankChoices {
+  const int32_t* rows = nullptr;     // of each choice; null: no experts
+  const int32_t* experts = nullptr;  // likewise
+  int32_t top_k = 1;
+  bool x_is_routed = false;
+  int64_t first = 0;
+};
+
 struct LowRankLaunch {
   const LowRankAdapter* places = nullptr;  // (max_adapters + 1); the first is nobody's
   const int32_t* slot_places = nullptr;    // (num_slots + 1)
   const TokenRow* tokens = nullptr;
   const LogitRow* logit_rows = nullptr;  // (optional) rows are those, else tokens
-  int32_t site = 0;
-  float* shrunk = nullptr;  // (rows, kMaxStackedRank)
+  LowRankChoices choices{};              // (optional) rows are theirs
+  int32_t site = 0;                      // of experts that of the first
+  int64_t num_rows = 0;
+  float* shrunk = nullptr;  // (num_rows, kMaxStackedRank)
   Tensor x;
   Tensor out;
 };

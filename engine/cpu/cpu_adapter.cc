@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <tuple>
 
 #include "base/error.h"
 #include "engine/cpu/cpu_device_internal.h"
@@ -174,18 +175,33 @@ void AdapterRows::begin() {
   rows_.clear();
 }
 
-void AdapterRows::add(const CpuAdapter* adapter, int64_t first_row, int64_t count) {
-  if (adapter != nullptr) runs_.push_back({adapter, first_row, count});
+void AdapterRows::add(const CpuAdapter* adapter, int64_t first_row, int64_t count, int32_t expert) {
+  if (adapter == nullptr) return;
+  if (!runs_.empty()) {
+    Run& last = runs_.back();
+    const bool goes_on = last.adapter == adapter && last.expert == expert &&
+                         last.first_row + last.count == first_row;
+    if (goes_on) {
+      last.count += count;
+      return;
+    }
+  }
+  runs_.push_back({adapter, expert, first_row, count});
 }
 
 void AdapterRows::finish() {
   std::ranges::sort(runs_, [](const Run& a, const Run& b) {
-    return a.adapter != b.adapter ? std::less<>()(a.adapter, b.adapter) : a.first_row < b.first_row;
+    if (a.adapter != b.adapter) return std::less<>()(a.adapter, b.adapter);
+    return std::tie(a.expert, a.first_row) < std::tie(b.expert, b.first_row);
   });
   for (const Run& run : runs_) {
-    if (segments_.empty() || segments_.back().adapter != run.adapter) {
-      segments_.push_back(
-          {.adapter = run.adapter, .first = static_cast<int64_t>(rows_.size()), .count = 0});
+    const bool is_new = segments_.empty() || segments_.back().adapter != run.adapter ||
+                        segments_.back().expert != run.expert;
+    if (is_new) {
+      segments_.push_back({.adapter = run.adapter,
+                           .expert = run.expert,
+                           .first = static_cast<int64_t>(rows_.size()),
+                           .count = 0});
     }
     segments_.back().count += run.count;
     for (int64_t i = 0; i < run.count; ++i) rows_.push_back(run.first_row + i);

@@ -47,11 +47,13 @@ class CpuAdapter final : public Adapter {
   std::vector<std::unique_ptr<Product>> by_site_;
 };
 
-// Rows of a step, or of its logits, by adapter; those that have none are left out.
+// Rows of a step, of its logits or of its experts, by adapter and, of experts, by expert; those
+// that have none are left out.
 class AdapterRows {
  public:
   struct Segment {
     const CpuAdapter* adapter = nullptr;
+    int32_t expert = 0;
     int64_t first = 0;  // of the sorted rows
     int64_t count = 0;
   };
@@ -61,7 +63,7 @@ class AdapterRows {
   // Forgets what was added.
   void begin();
   // Adds `count` rows from `first_row` on.
-  void add(const CpuAdapter* adapter, int64_t first_row, int64_t count);
+  void add(const CpuAdapter* adapter, int64_t first_row, int64_t count, int32_t expert = 0);
   // Sorts what was added.
   void finish();
 
@@ -71,6 +73,7 @@ class AdapterRows {
  private:
   struct Run {
     const CpuAdapter* adapter;
+    int32_t expert;
     int64_t first_row;
     int64_t count;
   };

@@ -65,6 +65,7 @@ class CpuDevice final : public Device {
   void matmul(const MatmulArgs& args) override;
   void add_low_rank(const LowRankArgs& args) override;
   void add_low_rank_of_tokens(const LowRankLookupArgs& args) override;
+  void add_low_rank_to_experts(const ExpertLowRankArgs& args) override;
   void qk_norm_rope_store_kv(const QkvArgs& args) override;
   void attention(const AttentionArgs& args) override;
   void rotate_and_store_latent(const LatentArgs& args) override;
@@ -139,8 +140,14 @@ class CpuDevice final : public Device {
   void run_matmul(const MatmulArgs& args);
   void run_expert_tasks(const ExpertMatmulArgs& args);
   void find_adapter_rows(const Batch& batch);
-  // A lookup has no x.
-  void add_low_rank(const LowRankArgs& args, const AdapterRows& rows);
+  // Of rows of experts, args.site is that of the first one. `x_tokens`: of each row the token that
+  // is its row of x; null: x has a row for each. A lookup has no x.
+  void add_low_rank(const LowRankArgs& args,
+                    const AdapterRows& rows,
+                    const ExpertRoutes* x_tokens = nullptr);
+  void run_low_rank_tasks(const LowRankArgs& args,
+                          const AdapterRows& rows,
+                          const ExpertRoutes* x_tokens);
   void add_low_rank_to_logits(const LowRankArgs& args, int64_t first);
   void run_low_rank_task(const LowRankTask& task,
                          const LowRankArgs& args,
@@ -188,6 +195,7 @@ class CpuDevice final : public Device {
   AdapterRows adapter_rows_;                       // of the step
   std::vector<const CpuAdapter*> logit_adapters_;  // of each row that is drawn or scored
   AdapterRows logit_adapter_rows_;                 // of the tile of logits being computed
+  AdapterRows expert_adapter_rows_;                // of the add_low_rank_to_experts being run
   std::vector<LowRankTask> low_rank_tasks_;        // of the add_low_rank being run
   std::vector<LowRankScratch> low_rank_scratch_;   // (num_threads), where there are adapters
   uint64_t step_ = 0;

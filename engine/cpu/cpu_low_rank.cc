@@ -66,48 +66,86 @@ void CpuDevice::add_low_rank_to_logits(const LowRankArgs& args, int64_t first) {
   add_low_rank(args, logit_adapter_rows_);
 }
 
-void CpuDevice::add_low_rank(const LowRankArgs& args, const AdapterRows& rows) {
+void CpuDevice::add_low_rank_to_experts(const ExpertLowRankArgs& args) {
+  if (adapter_rows_.segments().empty()) return;
+  expert_adapter_rows_.begin();
+  for (int32_t expert = 0; expert < routes_.num_experts(); ++expert) {
+    const int32_t site = args.first_site + expert;
+    for (int64_t row = routes_.first_row(expert); row < routes_.first_row(expert + 1); ++row) {
+      const auto token = static_cast<size_t>(routes_.token_of(row));
+      const auto sequence = static_cast<size_t>(token_places_[token].sequence);
+      const CpuAdapter* const adapter =
+          adapters_[static_cast<size_t>(slots_->adapter(batch_->slots[sequence]))];
+      if (adapter == nullptr || adapter->at(site) == nullptr) continue;
+      expert_adapter_rows_.add(adapter, row, 1, expert);
+    }
+  }
+  expert_adapter_rows_.finish();
+  add_low_rank({.site = args.first_site, .x = args.x, .out = args.out}, expert_adapter_rows_,
+               args.x_is_routed ? nullptr : &routes_);
+}
+
+// As many rows at once as the prepared ones have room for.
+void CpuDevice::add_low_rank(const LowRankArgs& args,
+                             const AdapterRows& rows,
+                             const ExpertRoutes* x_tokens) {
   low_rank_tasks_.clear();
   int64_t num_rows = 0;
   for (const AdapterRows::Segment& segment : rows.segments()) {
-    if (segment.adapter->at(args.site) != nullptr) num_rows += segment.count;
+    if (segment.adapter->at(args.site + segment.expert) != nullptr) num_rows += segment.count;
   }
   if (num_rows == 0) return;
   // Few rows each where there are few of them, so that all threads have some.
   const int64_t even = (num_rows + pool_.num_threads() - 1) / pool_.num_threads();
   const int64_t rows_per_task = std::clamp<int64_t>(even, 1, kLowRankRows);
+  const auto room = static_cast<int64_t>(prepared_.size_bytes());
   int64_t prepared_at = 0;
   for (const AdapterRows::Segment& segment : rows.segments()) {
-    const CpuAdapter::Product* const product = segment.adapter->at(args.site);
+    const CpuAdapter::Product* const product = segment.adapter->at(args.site + segment.expert);
     if (product == nullptr) continue;
     for (int64_t at = 0; at < segment.count; at += rows_per_task) {
       const int64_t count = std::min(rows_per_task, segment.count - at);
       std::optional<MatmulTasks> shrink;
       if (product->a != nullptr) shrink.emplace(kernels_, *product->a, count, 1);
+      const int64_t stride = shrink ? shrink->x_stride_bytes() : 0;
+      if (prepared_at + (count + kExtraPreparedRows) * stride > room) {
+        run_low_rank_tasks(args, rows, x_tokens);
+        prepared_at = 0;
+      }
+      TGI_CHECK(prepared_at + (count + kExtraPreparedRows) * stride <= room);
       low_rank_tasks_.push_back({.product = product,
                                  .shrink = shrink,
                                  .first_row = segment.first + at,
                                  .num_rows = count,
                                  .prepared = prepared_at});
-      if (shrink) prepared_at += count * shrink->x_stride_bytes();
+      prepared_at += count * stride;
     }
   }
-  const auto room = static_cast<int64_t>(prepared_.size_bytes());
-  TGI_CHECK(prepared_at <= room);
+  run_low_rank_tasks(args, rows, x_tokens);
+}
+
+void CpuDevice::run_low_rank_tasks(const LowRankArgs& args,
+                                   const AdapterRows& rows,
+                                   const ExpertRoutes* x_tokens) {
   // All of them before the first product: kernels read some rows behind their own.
   const auto num_tasks = static_cast<int64_t>(low_rank_tasks_.size());
-  for_rows(num_tasks, rows_per_task * args.x.cols, [&](int64_t index) {
+  int64_t num_rows = 0;
+  for (const LowRankTask& task : low_rank_tasks_) num_rows += task.num_rows;
+  for_rows(num_tasks, num_rows / std::max<int64_t>(num_tasks, 1) * args.x.cols, [&](int64_t index) {
     const LowRankTask& task = low_rank_tasks_[static_cast<size_t>(index)];
     if (!task.shrink) return;
     auto* out = static_cast<std::byte*>(prepared_.data()) + task.prepared;
     for (int64_t i = 0; i < task.num_rows; ++i, out += task.shrink->x_stride_bytes()) {
-      task.shrink->prepare(row_of(args.x, rows.row(task.first_row + i)), out);
+      const int64_t row = rows.row(task.first_row + i);
+      const int64_t from = x_tokens == nullptr ? row : x_tokens->token_of(row);
+      task.shrink->prepare(row_of(args.x, from), out);
     }
   });
   pool_.parallel_for(num_tasks, [&](int64_t index, int thread) {
     run_low_rank_task(low_rank_tasks_[static_cast<size_t>(index)], args, rows,
                       low_rank_scratch_[static_cast<size_t>(thread)]);
   });
+  low_rank_tasks_.clear();
 }
 
 // Adds the product of `part` with the short rows, which are scaled in place.

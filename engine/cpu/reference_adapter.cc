@@ -136,6 +136,17 @@ void ReferenceDevice::add_low_rank(const LowRankArgs& args) {
   }
 }
 
+void ReferenceDevice::add_low_rank_to_experts(const ExpertLowRankArgs& args) {
+  for (size_t i = 0; i < routes_.size(); ++i) {
+    const auto row = static_cast<int64_t>(i);
+    const Route& route = routes_[i];
+    const int32_t slot = slot_of_row_[static_cast<size_t>(route.token)];
+    add_low_rank_to_row(
+        adapters_[static_cast<size_t>(slots_->adapter(slot))], args.first_site + route.expert,
+        row_of(args.x, args.x_is_routed ? row : route.token), mutable_row_of(args.out, row));
+  }
+}
+
 const Adapter* ReferenceDevice::adapter_of_logits(size_t index) const {
   const size_t num_samples = rows_.sample_rows.size();
   const int32_t slot =

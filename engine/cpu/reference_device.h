@@ -48,6 +48,7 @@ class ReferenceDevice final : public Device {
   void matmul(const MatmulArgs& args) override;
   void add_low_rank(const LowRankArgs& args) override;
   void add_low_rank_of_tokens(const LowRankLookupArgs& args) override;
+  void add_low_rank_to_experts(const ExpertLowRankArgs& args) override;
   void qk_norm_rope_store_kv(const QkvArgs& args) override;
   void attention(const AttentionArgs& args) override;
   void rotate_and_store_latent(const LatentArgs& args) override;

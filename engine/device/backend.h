@@ -198,6 +198,15 @@ struct LowRankArgs {
   Tensor out;  // (num_tokens, outputs of the linear)
 };
 
+// The same for the rows of experts, as expert_matmul gives them: what the adapter of a row's
+// sequence changes of expert e is at site first_site + e.
+struct ExpertLowRankArgs {
+  int32_t first_site = 0;
+  bool x_is_routed = false;  // as ExpertMatmulArgs
+  Tensor x;
+  Tensor out;  // (num_tokens * top_k, outputs of an expert): rows after route
+};
+
 // The same for the parts that are lookups: of each row's token.
 struct LowRankLookupArgs {
   int32_t site = 0;
@@ -527,6 +536,7 @@ class Device {
   virtual void matmul(const MatmulArgs& args) = 0;
   virtual void add_low_rank(const LowRankArgs& /*args*/) {}
   virtual void add_low_rank_of_tokens(const LowRankLookupArgs& /*args*/) {}
+  virtual void add_low_rank_to_experts(const ExpertLowRankArgs& /*args*/) {}
   virtual void qk_norm_rope_store_kv(const QkvArgs& args) = 0;
   virtual void attention(const AttentionArgs& args) = 0;
   virtual void rotate_and_store_latent(const LatentArgs& args) = 0;
@@ -598,7 +608,7 @@ class Backend {
 // A plugin exports two C functions. The first is asked before anything else is touched: a plugin of
 // another number is refused. Raised with every change of what crosses the border (this header, and
 // those that it includes).
-inline constexpr int kBackendAbi = 25;
+inline constexpr int kBackendAbi = 26;
 inline constexpr const char* kBackendAbiSymbol = "tgi_backend_abi";  // int (*)()
 inline constexpr const char* kBackendSymbol = "tgi_backend";         // tgi::Backend* (*)()
 

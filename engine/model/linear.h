@@ -1,5 +1,5 @@
 // A matrix with its optional bias, and what adapters add to it: the only place that calls
-// Device::matmul and Device::add_low_rank.
+// Device::matmul and Device::add_low_rank, or expert_matmul and add_low_rank_to_experts.
 #pragma once
 
 #include <memory>
@@ -39,6 +39,14 @@ struct HeadMatrices {
 struct ExpertLinears {
   std::vector<Linear> each;
   std::vector<ExpertWeight> views;
+  int32_t first_site = -1;  // of the first expert (expert_site); -1: there are no adapters
+
+  void apply(Device& device, bool x_is_routed, const Tensor& x, const Tensor& out) const {
+    device.expert_matmul({.experts = views, .x_is_routed = x_is_routed, .x = x, .out = out});
+    if (first_site < 0) return;
+    device.add_low_rank_to_experts(
+        {.first_site = first_site, .x_is_routed = x_is_routed, .x = x, .out = out});
+  }
 };
 
 }  // namespace tgi

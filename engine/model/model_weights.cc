@@ -152,10 +152,10 @@ class WeightLoader::Loader {
     for (const LayerLinear& row : kLayerLinears) out.*row.target = load_linear(row.parts, layer);
     load_latent_up(layer, out);
     for (const LayerLinear& row : kOtherLinears) out.*row.target = load_linear(row.parts, layer);
-    if (options_.takes_adapters) give_sites(layer, out);
     for (const ExpertLinear& row : kExpertLinears) {
       out.*row.target = load_experts(row.parts, layer);
     }
+    if (options_.takes_adapters) give_sites(layer, out);
     for (const LayerVector& row : kLayerVectors) {
       out.*row.target = load_vector(view_.table().find(row.role, layer));
     }
@@ -167,13 +167,16 @@ class WeightLoader::Loader {
   }
 
  private:
-  static void give_sites(int32_t layer, LayerWeights& out) {
+  void give_sites(int32_t layer, LayerWeights& out) const {
     size_t linear = 0;
     const auto give = [&](const LayerLinear& row) {
       (out.*row.target).site = site_of(layer, linear++);
     };
     std::ranges::for_each(kLayerLinears, give);
     std::ranges::for_each(kOtherLinears, give);
+    for (size_t i = 0; i < kExpertLinears.size(); ++i) {
+      (out.*kExpertLinears[i].target).first_site = expert_site(model_.config, layer, i, 0);
+    }
   }
 
   const std::vector<const StoredTensor*>& sources(const TensorEntry& entry) const {

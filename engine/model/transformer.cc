@@ -492,12 +492,11 @@ void Transformer::run_chosen_experts(const LayerWeights& weights,
   const bool weighs_inputs = config_.experts.weighs_inputs;
 
   if (is_narrow) weights.experts_in.apply(device_, x, in);
-  device_.expert_matmul({.experts = weights.experts_gate_up.views, .x = in, .out = gate_up});
+  weights.experts_gate_up.apply(device_, false, in, gate_up);
   // The product with what is weighed is the weighed product.
   if (weighs_inputs) device_.weigh_experts({.x = gate_up});
   activate(weights.xielu, gate_up, activated);
-  device_.expert_matmul(
-      {.experts = weights.experts_down.views, .x_is_routed = true, .x = activated, .out = down});
+  weights.experts_down.apply(device_, true, activated, down);
   device_.combine_experts({.is_weighted = weighs_inputs, .x = down, .out = given});
   if (is_narrow) weights.experts_out.apply(device_, given, out);
   if (weights.shared_down.weight != nullptr) add_shared_expert(weights, x, out);

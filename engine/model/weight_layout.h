@@ -115,7 +115,8 @@ inline constexpr std::array<LayerLinear, 16> kOtherLinears = {{
 }};
 
 // Where an adapter can add something (engine/tensor/low_rank.h): the linears of each layer, those
-// of kLayerLinears first, and behind those of all layers the head and the embedding.
+// of kLayerLinears first, behind those of all layers the head and the embedding, and behind these
+// the experts of each layer, those of kExpertLinears one after the other.
 inline constexpr int32_t kSitesOfLayer =
     static_cast<int32_t>(kLayerLinears.size() + kOtherLinears.size());
 constexpr int32_t site_of(int32_t layer, size_t linear) {
@@ -138,6 +139,15 @@ inline constexpr std::array<ExpertLinear, 2> kExpertLinears = {{
     {&LayerWeights::experts_gate_up, kExpertGateUpParts},
     {&LayerWeights::experts_down, kExpertDownParts},
 }};
+
+constexpr int32_t expert_site(const ModelConfig& config,
+                              int32_t layer,
+                              size_t linear,
+                              int32_t expert) {
+  const auto num_linears = static_cast<int32_t>(kExpertLinears.size());
+  const int32_t before = layer * num_linears + static_cast<int32_t>(linear);
+  return embedding_site(config.num_layers) + 1 + before * config.experts.num_experts + expert;
+}
 
 inline constexpr std::array<LayerVector, 36> kLayerVectors = {{
     {&LayerWeights::attention_norm, Role::kAttentionNorm},
