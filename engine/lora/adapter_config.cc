@@ -36,6 +36,8 @@ constexpr auto kFields = std::to_array<KnownField>({
     read_or_null("rank_pattern"),
     read_or_null("alpha_pattern"),
     read_or_null("target_modules"),
+    read_or_null("target_parameters"),
+    read_or_null("peft_version"),
     read_or_null("bias"),
     read_or_null("use_dora"),
     read_or_null("lora_bias"),
@@ -44,7 +46,6 @@ constexpr auto kFields = std::to_array<KnownField>({
                 R"(["CAUSAL_LM"])",
                 "only adapters that generate text are served, others have heads of their own"),
     harmless("auto_mapping", kPython),
-    harmless("peft_version", kOrigin),
     harmless("_commit_hash", kOrigin),
     harmless("unsloth_*", kOrigin),
     harmless("_unsloth_*", kOrigin),
@@ -76,7 +77,6 @@ constexpr auto kFields = std::to_array<KnownField>({
     harmless_if("trainable_token_indices",
                 "[[], {}]",
                 "adapters of embeddings are not supported; merge this one into the model instead"),
-    harmless_if("target_parameters", "[[]]", "adapters of experts' weights are not supported"),
     harmless_if("layer_replication", "[[]]", "layers that are used twice are not supported"),
     harmless_if("ensure_weight_tying",
                 "[false]",
@@ -140,6 +140,11 @@ std::vector<std::string> read_targets(const JsonReader& config) {
   return config.strings_or_empty("target_modules");
 }
 
+// Of those before 0.19, which first wrote no version at all.
+bool has_old_expert_order(std::string_view version) {
+  return version.empty() || version.starts_with("0.17.") || version.starts_with("0.18.");
+}
+
 std::string read_bias(const JsonReader& config) {
   static constexpr std::array<std::string_view, 3> kBiases = {"none", "all", "lora_only"};
   std::string bias = config.string_or("bias", "none");
@@ -175,6 +180,8 @@ AdapterConfig read_fields(std::string_view text) {
   out.ranks = read_pattern(config, ordered, "rank_pattern", to_rank);
   out.alphas = read_pattern(config, ordered, "alpha_pattern", to_alpha);
   out.targets = read_targets(config);
+  out.parameters = config.strings_or_empty("target_parameters");
+  out.has_old_expert_order = has_old_expert_order(config.string_or("peft_version", ""));
   out.bias = read_bias(config);
   return out;
 }

@@ -35,6 +35,10 @@ struct AdapterConfig {
   NumbersByPattern<double> alphas;  // likewise
   // Names, a pattern, or "all-linear": what was asked for when it was made, for people.
   std::vector<std::string> targets;
+  // Names of parameters that were asked for beside modules ("mlp.experts.gate_up_proj").
+  std::vector<std::string> parameters;
+  // Made by a PEFT that took what is stored (outputs, inputs) for each expert the other way around.
+  bool has_old_expert_order = false;
   std::string bias = "none";  // which biases were trained: none, all or lora_only
 };
 

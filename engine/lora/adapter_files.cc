@@ -13,9 +13,10 @@
 
 #include "base/error.h"
 #include "base/first_names.h"
+#include "engine/lora/adapter_facts.h"
 #include "engine/lora/base_copies.h"
+#include "engine/lora/expert_factors.h"
 #include "engine/lora/finite_bits.h"
-#include "engine/lora/gguf_adapter.h"
 #include "engine/lora/module_patterns.h"
 #include "engine/lora/row_lengths.h"
 #include "engine/lora/tensor_names.h"
@@ -28,24 +29,6 @@ constexpr size_t kMaxListed = 12;
 constexpr const char* kBias = ".bias";
 constexpr std::string_view kNoSuchLinear = "of no linear of it";
 
-AdapterFacts facts_of(const AdapterConfig& config, const Checkpoint& tensors) {
-  AdapterFacts facts;
-  facts.base_model = config.base_model;
-  std::set<std::string> targets;
-  for (const std::string_view name : tensors.names()) {
-    const StoredTensor& tensor = *tensors.find(name);
-    facts.size_bytes += static_cast<int64_t>(tensors.bytes(tensor).size());
-    const AdapterTensorName parsed = parse_adapter_tensor(name);
-    const bool is_a = parsed.kind == AdapterTensor::kA || parsed.kind == AdapterTensor::kEmbeddingA;
-    if (!is_a || tensor.shape.empty()) continue;
-    ++facts.num_linears;
-    facts.max_rank = std::max(facts.max_rank, static_cast<int32_t>(tensor.shape.front()));
-    targets.emplace(parsed.module.substr(parsed.module.rfind('.') + 1));
-  }
-  facts.targets.assign(targets.begin(), targets.end());
-  return facts;
-}
-
 // Checks one adapter. What is wrong with its tensors is gathered, so that one error tells all of
 // it.
 class Opener {
@@ -55,41 +38,29 @@ class Opener {
 
   AdapterFiles open() {
     out_.config = read_adapter_config(files_);
-    out_.tensors = open_tensors(files_, &model_, out_.config);
+    out_.tensors = open_adapter_tensors(files_, &model_, out_.config);
     for (const std::string_view name : out_.tensors->names()) take(*out_.tensors->find(name));
     ModuleScales scales(out_.config);
     for (auto& [module, tensors] : modules_) add_linear(module, tensors, scales);
-    if (modules_.empty() && problems_.empty()) {
+    for (auto& [module, tensors] : experts_) add_experts(module, tensors, scales);
+    if (modules_.empty() && experts_.empty() && problems_.empty()) {
       throw Error(Code::kInvalidArgument, fmt::format("{}: holds no tensor of a LoRA",
                                                       files_.describe(kAdapterWeightsFile)));
     }
     throw_problems();
-    for (AdapterLinear& linear : out_.linears) add_vectors(linear, modules_.at(linear.module));
+    for (AdapterLinear& linear : out_.linears) {
+      const auto module = modules_.find(linear.module);
+      if (module != modules_.end()) add_vectors(linear, module->second);
+    }
     throw_problems();
     const auto site = [](const AdapterLinear& linear) {
       const SitePart& part = linear.parts.front();
       const bool is_behind = part.layer == SitePart::kNone;
-      return std::tuple(is_behind, part.layer, part.linear, part.role);
+      return std::tuple(is_behind, part);
     };
     std::ranges::sort(out_.linears, {}, site);
-    out_.facts = facts_of(out_.config, *out_.tensors);
+    out_.facts = adapter_facts(out_.config, *out_.tensors);
     return std::move(out_);
-  }
-
-  // `model`: null where nobody says which.
-  static std::unique_ptr<Checkpoint> open_tensors(const FileSource& files,
-                                                  const LoadedConfig* model,
-                                                  AdapterConfig& config) {
-    if (files.find(kGgufAdapterFile)) return open_gguf_adapter(files, model, config);
-    static constexpr const char* kTorchFile = "adapter_model.bin";
-    if (!files.find(kAdapterWeightsFile) && files.find(kTorchFile)) {
-      throw Error(Code::kUnsupported,
-                  fmt::format("{}: the daemon reads adapters from {}; tgi makes it of a .bin file "
-                              "where it is given the folder (tgi adapters --load), and so does "
-                              "PEFT with save_pretrained(..., safe_serialization=True)",
-                              files.describe(kTorchFile), kAdapterWeightsFile));
-    }
-    return open_safetensors(files, kAdapterWeightsFile);
   }
 
  private:
@@ -137,6 +108,10 @@ class Opener {
     if (name.kind == AdapterTensor::kOther) {
       return report("not known", tensor.name, Code::kUnsupported);
     }
+    if (const auto parameters = sites_.find_experts(module_of_wrapper(name.module));
+        !parameters.empty()) {
+      return take_experts(tensor, name);
+    }
     if (name.kind == AdapterTensor::kBias && is_base_bias(tensor, name.module)) return;
     const ModuleTarget* target = sites_.find(name.module);
     if (target == nullptr) return report(kNoSuchLinear, tensor.name);
@@ -144,6 +119,11 @@ class Opener {
     if (!target->refusal.empty()) return report(target->refusal, tensor.name, Code::kUnsupported);
     if (target->is_embedding() && name.kind == AdapterTensor::kMagnitude) {
       return report("of DoRA of an embedding, which is not supported", tensor.name,
+                    Code::kUnsupported);
+    }
+    const bool is_expert = target->parts.front().expert != SitePart::kNone;
+    if (is_expert && name.kind == AdapterTensor::kMagnitude) {
+      return report("of DoRA of an expert, which is not supported", tensor.name,
                     Code::kUnsupported);
     }
     if (target->is_embedding() != is_of_embedding(name.kind)) {
@@ -157,6 +137,21 @@ class Opener {
       return report("of a module that another tensor is of, too", tensor.name);
     }
     tensors.target = target;
+    place = &tensor;
+  }
+
+  // Of a module that holds all experts of a layer.
+  void take_experts(const StoredTensor& tensor, const AdapterTensorName& name) {
+    const bool is_a = name.kind == AdapterTensor::kA;
+    if (!is_a && name.kind != AdapterTensor::kB) {
+      return report("of experts, and not one of a product's, which is not supported", tensor.name,
+                    Code::kUnsupported);
+    }
+    Tensors& tensors = experts_[std::string(name.module)];
+    const StoredTensor*& place = tensors.place_of(name.kind);
+    if (place != nullptr) {
+      return report("of a module that another tensor is of, too", tensor.name);
+    }
     place = &tensor;
   }
 
@@ -199,11 +194,19 @@ class Opener {
         tensor.name, Code::kUnsupported);
   }
 
-  void check_tensor(const StoredTensor& tensor, const std::vector<int64_t>& expected) {
+  // Whether it has that shape.
+  bool check_tensor(const StoredTensor& tensor, const std::vector<int64_t>& expected) {
     if (tensor.shape != expected) {
       report("misshapen", fmt::format("{}: expected {}, got {}", tensor.name, shape_text(expected),
                                       shape_text(tensor.shape)));
-    } else if (!tensor.dtype) {
+      return false;
+    }
+    check_numbers(tensor);
+    return true;
+  }
+
+  void check_numbers(const StoredTensor& tensor) {
+    if (!tensor.dtype) {
       report("of an element type that can't be used",
              fmt::format("{}: {}", tensor.name, tensor.dtype_name), Code::kUnsupported);
     } else if (!are_finite(out_.tensors->bytes(tensor), *tensor.dtype)) {
@@ -219,17 +222,60 @@ class Opener {
     AdapterLinear linear{.module = module, .parts = tensors.target->parts};
     const int64_t outputs = tensors.target->outputs;
     if (!tensors.is_bias_alone()) {
-      linear.a = tensors.a;
-      linear.b = tensors.b;
-      linear.rank = scales.rank_of(module);
-      linear.scale = scales.scale_of(module);
-      check_tensor(*tensors.a, {linear.rank, tensors.target->inputs});
-      check_tensor(*tensors.b, {outputs, linear.rank});
+      const std::string key = scale_key(out_.config, module);
+      linear.rank = scales.rank_of(key);
+      linear.scale = scales.scale_of(key);
+      const bool are_shaped = check_tensor(*tensors.a, {linear.rank, tensors.target->inputs});
+      if (!check_tensor(*tensors.b, {outputs, linear.rank}) || !are_shaped) return;
+      linear.a = whole_factor(*tensors.a);
+      linear.b = whole_factor(*tensors.b);
     }
     for (const StoredTensor* vector : {tensors.magnitude, tensors.b_bias, tensors.bias}) {
       if (vector != nullptr) check_tensor(*vector, {outputs});
     }
     out_.linears.push_back(std::move(linear));
+  }
+
+  // A product for each expert of one of the module's parameters (expert_factors.h).
+  void add_experts(const std::string& module, const Tensors& tensors, ModuleScales& scales) {
+    if (tensors.a == nullptr || tensors.b == nullptr) {
+      return report(fmt::format("without its {}", tensors.a == nullptr ? "lora_A" : "lora_B"),
+                    tensors.any().name);
+    }
+    const std::string_view plain = module_of_wrapper(module);
+    const auto fit = fit_experts({.a = *tensors.a,
+                                  .b = *tensors.b,
+                                  .parameters = sites_.find_experts(plain),
+                                  .num_experts = sites_.num_experts(),
+                                  .has_old_order = out_.config.has_old_expert_order});
+    if (!fit) {
+      return report("of experts, and of the shape of none of their matrices",
+                    fmt::format("{} {} with {} {}", tensors.a->name, shape_text(tensors.a->shape),
+                                tensors.b->name, shape_text(tensors.b->shape)));
+    }
+    const std::string key = expert_scale_key(plain, *fit->parameter);
+    const int32_t rank = scales.rank_of(key);
+    if (fit->rank != rank) {
+      return report("misshapen",
+                    fmt::format("{}: expected rank {}, got {}", tensors.a->name, rank, fit->rank));
+    }
+    check_numbers(*tensors.a);
+    check_numbers(*tensors.b);
+    for (int32_t expert = 0; expert < sites_.num_experts(); ++expert) {
+      for (const ExpertParameter::Piece& piece : fit->parameter->pieces) {
+        const ModuleTarget* target = piece.targets[static_cast<size_t>(expert)];
+        if (!taken_.insert(target).second) {
+          return report("of experts that another module is, too", tensors.a->name);
+        }
+        out_.linears.push_back(
+            {.module = fmt::format("{}.{}.{}", plain, expert, fit->parameter->name),
+             .a = fit->a_of(expert),
+             .b = fit->b_of(expert, piece.first_output, target->outputs),
+             .rank = rank,
+             .scale = scales.scale_of(key),
+             .parts = target->parts});
+      }
+    }
   }
 
   // A module with a product has all that the config says, and no more.
@@ -291,7 +337,7 @@ class Opener {
         read_elements(out_.tensors->bytes(*tensors.magnitude), *tensors.magnitude->dtype);
     const std::vector<float> lengths =
         changed_row_lengths(model_, table_, *base_, *tensors.target, *out_.tensors,
-                            {.a = linear.a, .b = linear.b, .scale = linear.scale});
+                            {.a = tensors.a, .b = tensors.b, .scale = linear.scale});
     bool is_finite = true;
     for (size_t i = 0; i < out.size(); ++i) {
       out[i] /= lengths[i];
@@ -328,6 +374,7 @@ class Opener {
   const ModuleSites sites_;
   AdapterFiles out_;
   std::map<std::string, Tensors> modules_;
+  std::map<std::string, Tensors> experts_;  // of modules that hold all of a layer
   std::set<const ModuleTarget*> taken_;
   std::map<std::string, std::vector<std::string>> problems_;
   bool is_only_unsupported_ = true;
@@ -339,12 +386,6 @@ AdapterFiles open_adapter(const FileSource& files,
                           const LoadedConfig& model,
                           const Checkpoint* base) {
   return Opener(files, model, base).open();
-}
-
-AdapterFacts read_adapter_facts(const FileSource& files) {
-  AdapterConfig config = read_adapter_config(files);
-  const auto tensors = Opener::open_tensors(files, nullptr, config);
-  return facts_of(config, *tensors);
 }
 
 }  // namespace tgi

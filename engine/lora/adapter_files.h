@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/lora/adapter_config.h"
+#include "engine/lora/factor.h"
 #include "engine/lora/module_sites.h"
 #include "engine/weights/checkpoint.h"
 
@@ -20,9 +21,9 @@ inline constexpr const char* kAdapterWeightsFile = "adapter_model.safetensors";
 // y = W x + bias becomes y = gain * (W x + bias + scale * B (A x)) + offset. The embedding is a
 // linear too, whose x is 1 at the token and 0 elsewhere.
 struct AdapterLinear {
-  std::string module;               // as the adapter names it: "model.layers.0.self_attn.q_proj"
-  const StoredTensor* a = nullptr;  // (rank, inputs), of the embedding (rank, tokens); null: none
-  const StoredTensor* b = nullptr;  // (outputs, rank); as a
+  std::string module;  // as the adapter names it: "model.layers.0.self_attn.q_proj"
+  Factor a{};          // (rank, inputs), of the embedding (rank, tokens); false: none
+  Factor b{};          // (outputs, rank); as a
   int32_t rank = 0;
   float scale = 0.0F;
   std::vector<float> gain{};    // (optional: 1) (outputs)

@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "engine/model/rank_view.h"
-#include "engine/weights/formats/dense.h"
 
 namespace tgi {
 namespace {
@@ -39,9 +38,12 @@ class Cutter {
       fill(linear, whole(linear), {}, part);
       return part;
     }
-    const TensorEntry* entry = view_.table().find(place.role, place.layer);
+    const bool is_expert = place.expert != SitePart::kNone;
+    const TensorEntry* entry =
+        view_.table().find(place.role, place.layer, is_expert ? place.expert : 0);
     TGI_CHECK(entry != nullptr);
-    part.site = site_of(place.layer, place.linear);
+    part.site = is_expert ? expert_site(model_.config, place.layer, place.linear, place.expert)
+                          : site_of(place.layer, place.linear);
     part.first_output = first_output(place);
     const bool has_offset = entry->spec->split != Split::kColumns || rank_ == 0;
     fill(linear,
@@ -57,7 +59,7 @@ class Cutter {
   // Where the part's rows begin among those that the linear is stacked from.
   int64_t first_output(const SitePart& place) const {
     int64_t first = 0;
-    for (const TensorEntry* entry : view_.entries(linear_parts(place.linear), place.layer)) {
+    for (const TensorEntry* entry : view_.entries(linear_parts(place), place.layer)) {
       if (entry->spec->role == place.role) break;
       first += view_.num_rows(*entry);
     }
@@ -66,20 +68,13 @@ class Cutter {
 
   // All of it, on each rank; in the size that embeddings have after they were multiplied.
   LowRankPart lookup(const AdapterLinear& linear) const {
-    const int64_t num_tokens = linear.a->shape[1];
-    const int64_t width = linear.b->shape[0];
-    const MatrixSpec a{.name = linear.a->name,
-                       .prefix = {},
-                       .rows = num_tokens,
-                       .cols = linear.rank,
-                       .transposed = true};
-    const MatrixSpec b{.name = linear.b->name, .prefix = {}, .rows = width, .cols = linear.rank};
-    const Range ranks{.begin = 0, .count = linear.rank};
+    const Range ranks = whole_range(linear.rank).front();
     return {.site = embedding_site(model_.config.num_layers),
             .is_lookup = true,
             .scale = linear.scale * model_.config.embedding_multiplier,
-            .a = slice_dense(tensors_, a, *linear.a, {.begin = 0, .count = num_tokens}, ranks),
-            .b = {slice_dense(tensors_, b, *linear.b, {.begin = 0, .count = width}, ranks)}};
+            .a = slice_factor(tensors_, linear.a.transposed(), whole_range(linear.a.cols).front(),
+                              ranks),
+            .b = {slice_factor(tensors_, linear.b, whole_range(linear.b.rows).front(), ranks)}};
   }
 
   // What this rank has of a linear.
@@ -90,14 +85,12 @@ class Cutter {
   };
 
   static Share whole(const AdapterLinear& linear) {
-    const bool has_product = linear.a != nullptr;
-    const auto outputs = has_product ? linear.b->shape[0] : std::ssize(linear.offset);
-    return {.rows = whole_range(outputs),
-            .cols = {.begin = 0, .count = has_product ? linear.a->shape[1] : 0}};
+    const auto outputs = linear.b ? linear.b.rows : std::ssize(linear.offset);
+    return {.rows = whole_range(outputs), .cols = {.begin = 0, .count = linear.a.cols}};
   }
 
   void fill(const AdapterLinear& linear, const Share& share, Turns turns, LowRankPart& part) const {
-    if (linear.a != nullptr) add_product(linear, share, turns, part);
+    if (linear.a) add_product(linear, share, turns, part);
     part.gain = picked(linear.gain, share.rows, turns);
     if (share.has_offset) part.offset = picked(linear.offset, share.rows, turns);
   }
@@ -106,18 +99,12 @@ class Cutter {
                    const Share& share,
                    Turns turns,
                    LowRankPart& part) const {
-    const MatrixSpec a{
-        .name = linear.a->name, .prefix = {}, .rows = linear.rank, .cols = linear.a->shape[1]};
-    const MatrixSpec b{.name = linear.b->name,
-                       .prefix = {},
-                       .rows = linear.b->shape[0] / turns.count,
-                       .cols = linear.rank,
-                       .turns = turns};
+    const Factor b = linear.b.of_turn(turns);
     const Range all = whole_range(linear.rank).front();
     part.scale = linear.scale;
-    part.a = slice_dense(tensors_, a, *linear.a, all, share.cols);
+    part.a = slice_factor(tensors_, linear.a, all, share.cols);
     for (const Range& range : joined(share.rows)) {
-      part.b.push_back(slice_dense(tensors_, b, *linear.b, range, all));
+      part.b.push_back(slice_factor(tensors_, b, range, all));
     }
   }
 

@@ -34,16 +34,12 @@ struct Share {
   const MergeInput* input = nullptr;
   const AdapterLinear* linear = nullptr;
 
-  bool has_product() const { return linear->a != nullptr; }
-  int64_t outputs() const { return linear->b->shape[0]; }
-  int64_t inputs() const { return linear->a->shape[1]; }
+  bool has_product() const { return static_cast<bool>(linear->a); }
+  int64_t outputs() const { return linear->b.rows; }
+  int64_t inputs() const { return linear->a.cols; }
   float factor() const { return input->weight * linear->scale; }
-  std::vector<float> a() const {
-    return read_elements(input->adapter->tensors->bytes(*linear->a), *linear->a->dtype);
-  }
-  std::vector<float> b() const {
-    return read_elements(input->adapter->tensors->bytes(*linear->b), *linear->b->dtype);
-  }
+  std::vector<float> a() const { return read_factor(*input->adapter->tensors, linear->a); }
+  std::vector<float> b() const { return read_factor(*input->adapter->tensors, linear->b); }
   uint64_t seed(std::string_view tensor) const {
     return hash_of(tensor, hash_of(linear->module, hash_of("\n", hash_of(input->name))));
   }
@@ -51,11 +47,11 @@ struct Share {
 using Shares = std::vector<Share>;
 
 // A module goes by another name in each adapter perhaps; what of the model it is is the same.
-using Place = std::tuple<bool, int32_t, size_t, Role>;
+using Place = std::tuple<bool, SitePart>;
 
 Place place_of(const AdapterLinear& linear) {
   const SitePart& part = linear.parts.front();
-  return {part.layer == SitePart::kNone, part.layer, part.linear, part.role};
+  return {part.layer == SitePart::kNone, part};
 }
 
 class Merger {
@@ -118,10 +114,11 @@ class Merger {
     const int64_t rank = a_shape.front();
     const int64_t outputs = static_cast<int64_t>(b.size()) / rank;
     linear.rank = static_cast<int32_t>(rank);
-    linear.a = tensors_->add(fmt::format("{}.merged_A.{}", linear.module, ++num_tensors_),
-                             std::move(a_shape), std::move(a));
-    linear.b = tensors_->add(fmt::format("{}.merged_B.{}", linear.module, num_tensors_),
-                             {outputs, rank}, std::move(b));
+    linear.a =
+        whole_factor(*tensors_->add(fmt::format("{}.merged_A.{}", linear.module, ++num_tensors_),
+                                    std::move(a_shape), std::move(a)));
+    linear.b = whole_factor(*tensors_->add(
+        fmt::format("{}.merged_B.{}", linear.module, num_tensors_), {outputs, rank}, std::move(b)));
   }
 
   // As many products as ranks of kMaxAdapterRank hold them; the offset goes with the first.
@@ -235,19 +232,23 @@ class Merger {
     MergeRule rule = options_.rule;
     rule.rescales = false;
     AdapterLinear linear = begin_linear(shares);
-    linear.scale = ModuleScales(inputs_.front().adapter->config).scale_of(linear.module);
-    set_factors(linear, shares.front().linear->a->shape, merge_terms(std::move(a), rule),
-                merge_terms(std::move(b), rule));
+    const bool is_of_first = shares.front().input == &inputs_.front();
+    linear.scale = is_of_first
+                       ? shares.front().linear->scale
+                       : ModuleScales(inputs_.front().adapter->config).scale_of(linear.module);
+    set_factors(linear, {shares.front().linear->rank, shares.front().inputs()},
+                merge_terms(std::move(a), rule), merge_terms(std::move(b), rule));
     out_.linears.push_back(std::move(linear));
   }
 
   // Devices have room for so much at one linear, whose parts may be modules of their own.
   void check_sites() const {
-    std::map<std::tuple<int32_t, size_t, Role>, int64_t> ranks;
+    std::map<SitePart, int64_t> ranks;
     for (const AdapterLinear& linear : out_.linears) {
       for (const SitePart& part : linear.parts) {
-        const Role role = part.layer == SitePart::kNone ? part.role : Role::kCount;
-        int64_t& rank = ranks[{part.layer, part.linear, role}];
+        SitePart site = part;
+        if (part.layer != SitePart::kNone) site.role = Role::kCount;
+        int64_t& rank = ranks[site];
         rank += linear.rank;
         if (rank <= kMaxStackedRank) continue;
         throw Error(Code::kUnsupported,

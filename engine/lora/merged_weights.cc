@@ -28,17 +28,6 @@ void store(float value, DType dtype, std::byte* to) {
   std::memcpy(to, &bits, sizeof bits);
 }
 
-// (rows, cols) to (cols, rows).
-std::vector<float> transposed(const std::vector<float>& values, int64_t rows, int64_t cols) {
-  std::vector<float> out(values.size());
-  for (int64_t row = 0; row < rows; ++row) {
-    for (int64_t col = 0; col < cols; ++col) {
-      out[static_cast<size_t>(col * rows + row)] = values[static_cast<size_t>(row * cols + col)];
-    }
-  }
-  return out;
-}
-
 [[noreturn]] void refuse(const AdapterLinear& linear, std::string_view problem) {
   throw Error(Code::kUnsupported,
               fmt::format("{}: can't be merged into the weights: {}", linear.module, problem));
@@ -53,11 +42,13 @@ class MergedWeights::Finder {
       : model_(model), base_(base), table_(model), sites_(model) {}
 
   const StoredTensor& weight(const AdapterLinear& linear) const {
-    const ModuleTarget& target = *sites_.find(linear.module);
-    const StoredTensor& found = stored(linear, target.name);
-    TGI_CHECK(found.num_elements() == target.outputs * target.inputs);
+    const ModuleTarget& module = target(linear);
+    const StoredTensor& found = stored(linear, module.name);
+    TGI_CHECK(found.num_elements() >= module.first + module.outputs * module.inputs);
     return found;
   }
+  // Of the tensor that `weight` gives.
+  int64_t first_element(const AdapterLinear& linear) const { return target(linear).first; }
   const StoredTensor& bias(const AdapterLinear& linear) const {
     const ModuleTarget* target = sites_.find(linear.module + ".bias");
     if (target == nullptr) {
@@ -71,11 +62,16 @@ class MergedWeights::Finder {
   bool is_transposed(const AdapterLinear& linear) const {
     const SitePart& part = linear.parts.front();
     if (part.role == Role::kTokenEmbedding) return true;
-    const TensorEntry* entry = table_.find(part.role, part.layer);
+    const TensorEntry* entry = table_.find(part.role, part.layer);  // of experts any of them
     return entry != nullptr && entry->spec->transposed;
   }
 
  private:
+  const ModuleTarget& target(const AdapterLinear& linear) const {
+    const SitePart& part = linear.parts.front();
+    return part.expert == SitePart::kNone ? *sites_.find(linear.module)
+                                          : sites_.expert_target(part);
+  }
   const StoredTensor& stored(const AdapterLinear& linear, const std::string& name) const {
     const StoredTensor* found = find_by_any_name(base_, name, model_.architecture->prefix);
     if (found == nullptr || !found->dtype || base_.random_key(*found)) {
@@ -116,13 +112,14 @@ void MergedWeights::add_linear(const AdapterLinear& linear,
                                "the {} alone",
                                role == Role::kTokenEmbedding ? "embedding" : "head"));
   }
-  if (linear.a != nullptr || !linear.gain.empty()) {
-    changes_[&find.weight(linear)] = {.linear = &linear,
-                                      .is_transposed = find.is_transposed(linear)};
+  if (linear.a || !linear.gain.empty()) {
+    changes_[&find.weight(linear)].push_back({.linear = &linear,
+                                              .is_transposed = find.is_transposed(linear),
+                                              .first = find.first_element(linear)});
   }
   const bool is_scaled = !linear.gain.empty() && find.has_bias(linear);
   if (is_scaled || !linear.offset.empty()) {
-    changes_[&find.bias(linear)] = {.linear = &linear, .is_bias = true};
+    changes_[&find.bias(linear)].push_back({.linear = &linear, .is_bias = true});
   }
 }
 
@@ -157,24 +154,29 @@ void MergedWeights::release(const StoredTensor& tensor) const {
 }
 
 std::vector<std::byte> MergedWeights::merged(const StoredTensor& tensor,
-                                             const Change& change) const {
+                                             std::span<const Change> changes) const {
+  if (changes.front().is_bias) return merged_bias(tensor, *changes.front().linear);
+  const auto stored = base_->bytes(tensor);
+  std::vector<std::byte> out(stored.begin(), stored.end());
+  for (const Change& change : changes) merge(tensor, change, out.data());
+  return out;
+}
+
+// Changes `out` (all of the tensor) in place.
+void MergedWeights::merge(const StoredTensor& tensor, const Change& change, std::byte* out) const {
   const AdapterLinear& linear = *change.linear;
-  if (change.is_bias) return merged_bias(tensor, linear);
-  const int64_t rank = linear.b->shape[1];
-  const int64_t rows = tensor.shape.front();
-  const int64_t cols = tensor.num_elements() / rows;
+  const int64_t rank = linear.rank;
   // What is added is left (rows, rank) times right (rank, cols).
-  std::vector<float> left = read_elements(adapter_.tensors->bytes(*linear.b), *linear.b->dtype);
-  std::vector<float> right = read_elements(adapter_.tensors->bytes(*linear.a), *linear.a->dtype);
-  if (change.is_transposed) {
-    left.swap(right);
-    left = transposed(left, rank, rows);
-    right = transposed(right, cols, rank);
-  }
+  const bool is_transposed = change.is_transposed;
+  const Factor left_factor = is_transposed ? linear.a.transposed() : linear.b;
+  const Factor right_factor = is_transposed ? linear.b.transposed() : linear.a;
+  const std::vector<float> left = read_factor(*adapter_.tensors, left_factor);
+  const std::vector<float> right = read_factor(*adapter_.tensors, right_factor);
+  const int64_t rows = left_factor.rows;
+  const int64_t cols = right_factor.cols;
   const DType dtype = *tensor.dtype;
   const size_t size = dtype_size(dtype);
-  const std::byte* const from = base_->bytes(tensor).data();
-  std::vector<std::byte> out(static_cast<size_t>(rows * cols) * size);
+  out += static_cast<size_t>(change.first) * size;
   parallel_for(num_threads_, (rows + kBlockRows - 1) / kBlockRows, [&](int64_t block) {
     const int64_t first = block * kBlockRows;
     const int64_t count = std::min(kBlockRows, rows - first);
@@ -183,15 +185,13 @@ std::vector<std::byte> MergedWeights::merged(const StoredTensor& tensor,
                   {.data = right.data(), .stride = cols}, cols, added.data());
     for (int64_t i = 0; i < count * cols; ++i) {
       const int64_t row = first + i / cols;
-      const auto output = static_cast<size_t>(change.is_transposed ? i % cols : row);
-      const auto at = static_cast<size_t>(first * cols + i);
-      float value = read_element(from, dtype, static_cast<int64_t>(at)) +
-                    linear.scale * added[static_cast<size_t>(i)];
+      const auto output = static_cast<size_t>(is_transposed ? i % cols : row);
+      const int64_t at = first * cols + i;
+      float value = read_element(out, dtype, at) + linear.scale * added[static_cast<size_t>(i)];
       if (!linear.gain.empty()) value *= linear.gain[output];
-      store(value, dtype, out.data() + at * size);
+      store(value, dtype, out + static_cast<size_t>(at) * size);
     }
   });
-  return out;
 }
 
 std::vector<std::byte> MergedWeights::merged_bias(const StoredTensor& tensor,

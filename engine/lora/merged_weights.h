@@ -35,21 +35,24 @@ class MergedWeights final : public Checkpoint {
 
  private:
   class Finder;
-  // W (outputs, inputs), as it is stored or transposed; or the bias.
+  // W (outputs, inputs), as it is stored or transposed, from its first element on; or the bias.
   struct Change {
     const AdapterLinear* linear = nullptr;
     bool is_transposed = false;
     bool is_bias = false;
+    int64_t first = 0;
   };
 
   void add_linear(const AdapterLinear& linear, const LoadedConfig& model, const Finder& find);
-  std::vector<std::byte> merged(const StoredTensor& tensor, const Change& change) const;
+  std::vector<std::byte> merged(const StoredTensor& tensor, std::span<const Change> changes) const;
+  void merge(const StoredTensor& tensor, const Change& change, std::byte* out) const;
   std::vector<std::byte> merged_bias(const StoredTensor& tensor, const AdapterLinear& linear) const;
 
   const std::unique_ptr<Checkpoint> base_;
   const AdapterFiles& adapter_;
   const int num_threads_;
-  std::map<const StoredTensor*, Change> changes_;
+  // Of a tensor of many experts one for each of them.
+  std::map<const StoredTensor*, std::vector<Change>> changes_;
   mutable std::mutex mutex_;
   // Of tensors that are in use; guarded by mutex_.
   mutable std::map<const StoredTensor*, std::vector<std::byte>> merged_;

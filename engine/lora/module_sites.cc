@@ -1,5 +1,7 @@
 #include "engine/lora/module_sites.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -9,6 +11,7 @@ namespace tgi {
 namespace {
 
 constexpr std::string_view kWeight = ".weight";
+constexpr std::string_view kExperts = ".experts";
 
 // What a decoder is wrapped into, whatever the family: the body of a model with a head, and the
 // text model of a multimodal one.
@@ -16,7 +19,8 @@ constexpr std::array<std::string_view, 2> kCommonWrappers = {"model", "language_
 
 constexpr std::string_view kPositionsRefusal =
     "of an embedding of positions, whose adapters are not supported";
-constexpr std::string_view kExpertRefusal = "of experts, whose adapters are not supported";
+constexpr std::string_view kExpertRefusal =
+    "of experts by names, or in a layout, for which adapters are not supported";
 constexpr std::string_view kLatentUpRefusal =
     "of what latents become keys and values by, which is not kept as a linear: adapters of it are "
     "not supported";
@@ -54,6 +58,15 @@ std::string join(const std::vector<std::string_view>& parts, size_t begin) {
   return out;
 }
 
+// What holds the experts of a layer goes by other names in other versions of transformers; there is
+// one in a layer.
+std::string experts_of_layer(std::string_view inner) {
+  const auto parts = split(inner);
+  const auto place = list_place(parts);
+  if (!place) return std::string(inner);
+  return fmt::format("{}.{}{}", parts[*place], parts[*place + 1], kExperts);
+}
+
 std::string_view module_of(std::string_view tensor) {
   if (tensor.ends_with(kWeight)) tensor.remove_suffix(kWeight.size());
   return tensor;
@@ -83,7 +96,9 @@ std::string_view refusal_of_entry(const TensorEntry& entry) {
 
 }  // namespace
 
-std::span<const LinearPart> linear_parts(size_t linear) {
+std::span<const LinearPart> linear_parts(const SitePart& part) {
+  const size_t linear = part.linear;
+  if (part.expert != SitePart::kNone) return kExpertLinears[linear].parts;
   return linear < kLayerLinears.size() ? kLayerLinears[linear].parts
                                        : kOtherLinears[linear - kLayerLinears.size()].parts;
 }
@@ -101,10 +116,13 @@ ModuleSites::ModuleSites(const LoadedConfig& model) {
   }
 
   add_others(table, model.config);
-  for (int32_t layer = 0; layer < model.config.num_layers; ++layer) add_linears(table, layer);
+  num_experts_ = model.config.experts.num_experts;
+  for (int32_t layer = 0; layer < model.config.num_layers; ++layer) {
+    add_linears(table, layer);
+    add_experts(table, layer);
+  }
   add_head(model, table);
   any_expert_.refusal = kExpertRefusal;
-  has_experts_ = model.config.experts.num_experts > 0;
 }
 
 std::string ModuleSites::inner_name(std::string_view module) const {
@@ -144,7 +162,7 @@ void ModuleSites::add_others(const TensorTable& table, const ModelConfig& config
 
 void ModuleSites::add_linears(const TensorTable& table, int32_t layer) {
   for (size_t linear = 0; linear < static_cast<size_t>(kSitesOfLayer); ++linear) {
-    for (const LinearPart& part : linear_parts(linear)) {
+    for (const LinearPart& part : linear_parts({.layer = layer, .linear = linear})) {
       const TensorEntry* entry = table.find(part.weight, layer);
       if (entry == nullptr) continue;
       ModuleTarget& found = target(*entry);
@@ -152,6 +170,81 @@ void ModuleSites::add_linears(const TensorTable& table, int32_t layer) {
       found.parts.push_back({.layer = layer, .linear = linear, .role = part.weight});
     }
   }
+}
+
+void ModuleSites::add_experts(const TensorTable& table, int32_t layer) {
+  for (size_t linear = 0; linear < kExpertLinears.size(); ++linear) {
+    bool has_any = false;
+    bool is_flat = false;
+    for (const LinearPart& part : kExpertLinears[linear].parts) {
+      const TensorEntry* entry = table.find(part.weight, layer);
+      if (entry == nullptr) continue;
+      has_any = true;
+      is_flat = is_flat || entry->spec->flat;
+    }
+    // What PEFT adds to a matrix of all experts below each other is one product for all.
+    if (has_any && !is_flat) add_parameter(table, layer, linear);
+  }
+}
+
+void ModuleSites::add_parameter(const TensorTable& table, int32_t layer, size_t linear) {
+  ExpertParameter& parameter = parameters_.emplace_back();
+  std::string module;
+  bool is_own_module = false;  // of older versions of transformers, with one parameter
+  for (const LinearPart& part : kExpertLinears[linear].parts) {
+    const TensorEntry* first = table.find(part.weight, layer);
+    if (first == nullptr) continue;
+    const TensorSpec& spec = *first->spec;
+    const int64_t outputs = first->rows * spec.turns.count;
+    // Of rows in turns the other parts have found the module made by the first.
+    const bool is_new = spec.turns.count == 1 || parameter.pieces.empty();
+    if (is_new) parameter.pieces.push_back({.first_output = parameter.outputs, .targets = {}});
+    for (int32_t expert = 0; expert < num_experts_; ++expert) {
+      const TensorEntry& entry = *table.find(part.weight, layer, expert);
+      ModuleTarget& found = !spec.stacked ? target(entry)
+                            : is_new      ? stacked_experts_.emplace_back()
+                                          : stacked_experts_[stacked_experts_.size() -
+                                                        static_cast<size_t>(num_experts_ - expert)];
+      found.refusal = {};
+      found.name = entry.name;
+      found.outputs = outputs;
+      found.inputs = entry.cols;
+      found.first = spec.stacked ? expert * outputs * entry.cols : 0;
+      found.parts.push_back(
+          {.layer = layer, .linear = linear, .role = part.weight, .expert = expert});
+      by_expert_[found.parts.back()] = &found;
+      if (is_new) parameter.pieces.back().targets.push_back(&found);
+    }
+    if (is_new) parameter.outputs += outputs;
+    parameter.inputs = first->cols;
+    parameter.is_transposed = spec.transposed;
+    switch (part.weight) {
+      case Role::kExpertDown:
+        parameter.name = "down_proj";
+        break;
+      case Role::kExpertUp:
+        if (parameter.name.empty()) parameter.name = "up_proj";
+        break;
+      default:
+        parameter.name = "gate_up_proj";
+    }
+    module = inner_name(module_of(first->name));
+    is_own_module = spec.stacked && first->name.ends_with(kWeight);
+  }
+  by_experts_module_[experts_of_layer(module)].push_back(&parameter);
+  if (is_own_module) by_experts_module_[module].push_back(&parameter);
+}
+
+std::span<const ExpertParameter* const> ModuleSites::find_experts(std::string_view module) const {
+  const std::string inner = inner_name(module);
+  const auto found =
+      by_experts_module_.find(inner.ends_with(kExperts) ? experts_of_layer(inner) : inner);
+  if (found == by_experts_module_.end()) return {};
+  return found->second;
+}
+
+const ModuleTarget& ModuleSites::expert_target(const SitePart& part) const {
+  return *by_expert_.at(part);
 }
 
 // A head that is tied to the embedding is a module of its own all the same, and as large.
@@ -173,8 +266,9 @@ const ModuleTarget* ModuleSites::find(std::string_view module) const {
   const auto found = targets_.find(inner_name(module));
   if (found != targets_.end()) return &found->second;
   // Tables have them one by one or all in one tensor, as checkpoints do; modules are either.
-  const bool is_expert = module.find(".experts.") != std::string_view::npos;
-  return has_experts_ && is_expert ? &any_expert_ : nullptr;
+  const bool is_expert =
+      module.find(".experts.") != std::string_view::npos && !module.ends_with(".bias");
+  return num_experts_ > 0 && is_expert ? &any_expert_ : nullptr;
 }
 
 }  // namespace tgi

@@ -1,8 +1,10 @@
 // Which linears of a model a module of transformers is, under whatever names the module is reached.
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <set>
@@ -21,17 +23,21 @@ struct SitePart {
   static constexpr int32_t kNone = -1;  // the head or the embedding, by `role`
 
   int32_t layer = kNone;
-  size_t linear = 0;  // of the layer, as site_of counts them
+  size_t linear = 0;  // of the layer, as site_of counts them; of experts in kExpertLinears
   Role role = Role::kCount;
+  int32_t expert = kNone;
+
+  auto operator<=>(const SitePart&) const = default;
 };
 
-// The tensors that a linear of a layer is stacked from, by the number that site_of counts it with.
-std::span<const LinearPart> linear_parts(size_t linear);
+// The tensors that the part's linear is stacked from.
+std::span<const LinearPart> linear_parts(const SitePart& part);
 
 struct ModuleTarget {
   std::string_view refusal{};  // why no adapter of it is read; empty: one is
   std::vector<SitePart> parts;
   std::string name;     // of its weight in the table; of a tied head the embedding's
+  int64_t first = 0;    // element of it with which the module begins: of experts that are stacked
   int64_t outputs = 0;  // of the module, all parts together
   int64_t inputs = 0;
 
@@ -41,9 +47,31 @@ struct ModuleTarget {
   }
 };
 
+// One parameter of a module that holds all experts of a layer, as transformers has them.
+struct ExpertParameter {
+  // Rows of it that are a tensor of the table, or one for each expert.
+  struct Piece {
+    int64_t first_output = 0;
+    std::vector<const ModuleTarget*> targets;  // (num_experts)
+  };
+  std::string name;            // "gate_up_proj"
+  int64_t inputs = 0;          // of an expert
+  int64_t outputs = 0;         // of an expert, all pieces together
+  bool is_transposed = false;  // stored (inputs, outputs)
+  std::vector<Piece> pieces;
+};
+
 class ModuleSites {
  public:
   explicit ModuleSites(const LoadedConfig& model);
+  ModuleSites(const ModuleSites&) = delete;
+  ModuleSites& operator=(const ModuleSites&) = delete;
+
+  int32_t num_experts() const { return num_experts_; }
+  // Of a module that holds experts (".experts"), by whatever name; empty: it is none.
+  std::span<const ExpertParameter* const> find_experts(std::string_view module) const;
+  // Of one expert. REQUIRES: a part of the model's.
+  const ModuleTarget& expert_target(const SitePart& part) const;
 
   // The module of that name: as the family's table spells it, or with other words of those that
   // wrap a decoder around or left out ("model.language_model.layers.0.mlp.up_proj",
@@ -55,12 +83,19 @@ class ModuleSites {
   ModuleTarget& target(const TensorEntry& entry);
   void add_others(const TensorTable& table, const ModelConfig& config);
   void add_linears(const TensorTable& table, int32_t layer);
+  void add_experts(const TensorTable& table, int32_t layer);
+  void add_parameter(const TensorTable& table, int32_t layer, size_t linear);
   void add_head(const LoadedConfig& model, const TensorTable& table);
 
   std::set<std::string, std::less<>> wrappers_;
   std::map<std::string, ModuleTarget, std::less<>> targets_;  // by inner names
+  // Of experts that are one tensor of the table, in a deque so that they stay where they are.
+  std::deque<ModuleTarget> stacked_experts_;
+  std::deque<ExpertParameter> parameters_;
+  std::map<std::string, std::vector<const ExpertParameter*>, std::less<>> by_experts_module_;
+  std::map<SitePart, const ModuleTarget*> by_expert_;
   ModuleTarget any_expert_;  // of experts that the table has under other names
-  bool has_experts_ = false;
+  int32_t num_experts_ = 0;
 };
 
 }  // namespace tgi

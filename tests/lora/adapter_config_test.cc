@@ -118,7 +118,7 @@ TEST_CASE("adapters of another kind are refused by its name") {
 TEST_CASE("fields that change what is computed are refused by name") {
   const auto values = Json::parse(R"({
     "modules_to_save": ["lm_head"],
-    "trainable_token_indices": [1, 2], "target_parameters": ["mlp.experts.down_proj"],
+    "trainable_token_indices": [1, 2],
     "layer_replication": [[0, 2], [1, 3]], "alora_invocation_tokens": [5], "use_qalora": true,
     "velora_config": {"num_groups": 2}, "monteclora_config": {"num_samples": 2},
     "use_bdlora": {"nblocks": 2}, "arrow_config": {"top_k": 1}, "kasa_config": {"beta": 1},

@@ -76,7 +76,7 @@ class WholeWeights {
     const TensorTable table(model);
     for (int32_t layer = 0; layer < model.config.num_layers; ++layer) {
       for (size_t linear = 0; linear < static_cast<size_t>(kSitesOfLayer); ++linear) {
-        for (const LinearPart& part : linear_parts(linear)) {
+        for (const LinearPart& part : linear_parts({.layer = layer, .linear = linear})) {
           const TensorEntry* entry = table.find(part.weight, layer);
           if (entry != nullptr) add(*entry, entry->name, checkpoint);
         }
@@ -228,7 +228,9 @@ MemorySource doubled_lengths(const LoadedConfig& model) {
   };
   for (int32_t layer = 0; layer < model.config.num_layers; ++layer) {
     for (size_t linear = 0; linear < static_cast<size_t>(kSitesOfLayer); ++linear) {
-      for (const LinearPart& part : linear_parts(linear)) add(table.find(part.weight, layer));
+      for (const LinearPart& part : linear_parts({.layer = layer, .linear = linear})) {
+        add(table.find(part.weight, layer));
+      }
     }
   }
   add(table.find(Role::kLmHead));
@@ -321,8 +323,8 @@ TEST_CASE("gains and offsets are cut like rows; where columns are, one rank adds
   CHECK(second[1].offset.empty());
   // A bias without a product: the second rank has nothing to add.
   for (AdapterLinear& linear : adapter.linears) {
-    linear.a = nullptr;
-    linear.b = nullptr;
+    linear.a = {};
+    linear.b = {};
     linear.gain.clear();
   }
   CHECK(parts_of(0).size() == 2);

@@ -97,7 +97,7 @@ TEST_CASE("adapters in GGUF files fit every class that is written to such files"
     std::set<std::string> found;
     for (const AdapterLinear& linear : adapter.linears) {
       found.insert(linear.module);
-      const auto values = read_elements(adapter.tensors->bytes(*linear.b), *linear.b->dtype);
+      const auto values = read_factor(*adapter.tensors, linear.b);
       bool in_order = true;
       for (size_t i = 0; i < values.size(); ++i) {
         in_order = in_order && values[i] == static_cast<float>(i) / 2.0F;

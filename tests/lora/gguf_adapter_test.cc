@@ -144,8 +144,8 @@ TEST_CASE("an adapter in a GGUF file is the one in the folder that it was made o
     CHECK(have.module == want.module);
     CHECK(have.rank == 2);
     CHECK(have.scale == 2.0F);
-    CHECK(got.numbers(*have.a) == read_elements(expected.tensors->bytes(*want.a), DType::kF32));
-    CHECK(got.numbers(*have.b) == read_elements(expected.tensors->bytes(*want.b), DType::kF32));
+    CHECK(got.numbers(*have.a.tensor) == read_factor(*expected.tensors, want.a));
+    CHECK(got.numbers(*have.b.tensor) == read_factor(*expected.tensors, want.b));
   }
   CHECK(got.adapter.facts.num_linears == 5);
   CHECK(got.adapter.facts.max_rank == 2);
@@ -180,9 +180,9 @@ TEST_CASE("an embedding's A lies transposed in a GGUF file") {
   const Opened got = opened(path, model);
   REQUIRE(got.adapter.linears.size() == 1);
   const AdapterLinear& linear = got.adapter.linears[0];
-  CHECK(linear.a->shape == std::vector<int64_t>{2, 11});
-  CHECK(linear.b->shape == std::vector<int64_t>{10, 2});
-  const std::vector<float> a = got.numbers(*linear.a);
+  CHECK((linear.a.rows == 2 && linear.a.cols == 11));
+  CHECK((linear.b.rows == 10 && linear.b.cols == 2));
+  const std::vector<float> a = got.numbers(*linear.a.tensor);
   CHECK(a[1] == 2.0F / 8.0F);   // token 1 of the first
   CHECK(a[11] == 1.0F / 8.0F);  // token 0 of the second
 }
@@ -202,9 +202,9 @@ TEST_CASE("factors of a GGUF file may be F16 or quantised") {
                                   {"blk.0.ffn_up.weight.lora_b", {1, 14}, kF16, half}});
   const Opened got = opened(path, wide_model);
   const AdapterLinear& linear = got.adapter.linears.at(0);
-  CHECK(got.numbers(*linear.a).front() == -16.0F);
-  CHECK(got.numbers(*linear.a).back() == 15.0F);
-  CHECK(linear.b->dtype == DType::kF16);
+  CHECK(got.numbers(*linear.a.tensor).front() == -16.0F);
+  CHECK(got.numbers(*linear.a.tensor).back() == 15.0F);
+  CHECK(linear.b.tensor->dtype == DType::kF16);
 }
 
 TEST_CASE("a matrix of a GGUF file may hold several linears of the model") {
@@ -215,7 +215,7 @@ TEST_CASE("a matrix of a GGUF file may hold several linears of the model") {
   const Opened got = opened(path, model);
   REQUIRE(got.adapter.linears.size() == 3);
   CHECK(got.adapter.linears[2].module == "model.layers.0.self_attn.v_proj");
-  CHECK(got.numbers(*got.adapter.linears[2].b).front() == 100.0F + 64.0F / 8.0F);
+  CHECK(got.numbers(*got.adapter.linears[2].b.tensor).front() == 100.0F + 64.0F / 8.0F);
   CHECK_THAT(refusal(Code::kInvalidArgument, adapter_values(), pair_of("blk.0.attn_qkv", 41, 10)),
              Catch::Contains("blk.0.attn_qkv.weight.lora_b: the model's matrix has 40 rows, it has "
                              "41"));

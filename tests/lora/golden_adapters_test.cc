@@ -3,7 +3,10 @@
 // which numbers, which scale.
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
+#include <iterator>
+#include <set>
 
 #include "engine/lora/adapter_files.h"
 #include "tests/lora/adapter_builder.h"
@@ -14,6 +17,11 @@ namespace tgi {
 namespace {
 
 const std::string kGolden = TGI_SOURCE_DIR "/tests/golden/";
+
+std::vector<double> doubles_of(const Checkpoint& checkpoint, const Factor& factor) {
+  const std::vector<float> values = read_factor(checkpoint, factor);
+  return {values.begin(), values.end()};
+}
 
 std::vector<double> doubles_of(const Checkpoint& checkpoint, const StoredTensor& tensor) {
   const auto bytes = checkpoint.bytes(tensor);
@@ -44,18 +52,22 @@ class MergedModel {
 
   // Whether it can be: an offset needs a bias of the model's own.
   bool merge(const AdapterFiles& adapter, const AdapterLinear& linear) {
-    const ModuleTarget& target = *sites_.find(linear.module);
+    const SitePart& part = linear.parts.front();
+    const bool is_expert = part.expert != SitePart::kNone;
+    const ModuleTarget& target =
+        is_expert ? sites_.expert_target(part) : *sites_.find(linear.module);
     const auto outputs = static_cast<size_t>(target.outputs);
     const auto gain = [&](size_t out) {
       return linear.gain.empty() ? 1.0 : static_cast<double>(linear.gain[out]);
     };
     if (!merge_bias(linear, outputs, gain)) return false;
-    if (linear.a == nullptr) return true;
+    if (!linear.a) return true;
     const StoredTensor* stored = find_by_any_name(*base_, target.name, model_.architecture->prefix);
     REQUIRE(stored != nullptr);
-    std::vector<double> weight = doubles_of(*base_, *stored);
-    const std::vector<double> a = doubles_of(*adapter.tensors, *linear.a);
-    const std::vector<double> b = doubles_of(*adapter.tensors, *linear.b);
+    std::vector<double> weight = is_expert ? left_weight(*stored) : doubles_of(*base_, *stored);
+    const std::vector<double> a = doubles_of(*adapter.tensors, linear.a);
+    const std::vector<double> b = doubles_of(*adapter.tensors, linear.b);
+    const auto first = static_cast<size_t>(target.first);
     const auto rank = static_cast<size_t>(linear.rank);
     const auto inputs = static_cast<size_t>(target.inputs);
     const bool is_head = linear.parts.front().role == Role::kLmHead;
@@ -66,7 +78,7 @@ class MergedModel {
       for (size_t in = 0; in < inputs; ++in) {
         double sum = 0;
         for (size_t r = 0; r < rank; ++r) sum += b[out * rank + r] * a[r * inputs + in];
-        double& value = weight[is_transposed ? in * outputs + out : out * inputs + in];
+        double& value = weight[first + (is_transposed ? in * outputs + out : out * inputs + in)];
         value = gain(out) * (value + static_cast<double>(linear.scale) * sum);
       }
     }
@@ -89,6 +101,15 @@ class MergedModel {
   }
 
  private:
+  // As other experts of the same tensor have left it.
+  std::vector<double> left_weight(const StoredTensor& stored) const {
+    const TestTensor& tensor = tensors_.at(stored.name);
+    if (stored.dtype == DType::kF32 || tensor.dtype != "F32") return doubles_of(*base_, stored);
+    std::vector<float> values(tensor.data.size() / sizeof(float));
+    std::memcpy(values.data(), tensor.data.data(), tensor.data.size());
+    return {values.begin(), values.end()};
+  }
+
   // A head that is tied to the embedding stays as it was.
   void keep_head(const StoredTensor& embedding) {
     if (!model_.config.tied_embeddings || tensors_.contains("lm_head.weight")) return;
@@ -169,15 +190,15 @@ void check_adapter(const std::string& folder) {
   const AdapterFiles adapter = open_adapter(*files, model, base.get());
   MergedModel merged(*base_files, model);
   bool is_merged = true;
-  int32_t num_products = 0;
+  std::set<const StoredTensor*> products;
   for (const AdapterLinear& linear : adapter.linears) {
     is_merged = merged.merge(adapter, linear) && is_merged;
-    if (linear.a != nullptr) ++num_products;
+    if (linear.a) products.insert(linear.a.tensor);
   }
   if (is_merged) CHECK(difference_of(merged.files(), expected) < 1e-4);
   CHECK(difference_of(*base_files, expected) > 1e-2);  // the adapter says something
-  CHECK(read_adapter_facts(*files).num_linears == num_products);
-  CHECK(adapter.facts.num_linears == num_products);
+  CHECK(read_adapter_facts(*files).num_linears == std::ssize(products));
+  CHECK(adapter.facts.num_linears == std::ssize(products));
 }
 
 }  // namespace

@@ -68,13 +68,13 @@ TEST_CASE("factors lie side by side, and one factor of all stays outside of them
   CHECK(q.module == kQ);
   CHECK(q.rank == 5);
   CHECK(q.scale == 2.0F);
-  CHECK(q.a->shape == std::vector<int64_t>{5, 36});
-  CHECK(q.b->shape == std::vector<int64_t>{60, 5});
-  const auto a = read_elements(merged.tensors->bytes(*q.a), *q.a->dtype);
+  CHECK((q.a.rows == 5 && q.a.cols == 36));
+  CHECK((q.b.rows == 60 && q.b.cols == 5));
+  const auto a = read_factor(*merged.tensors, q.a);
   CHECK(a[0] == 0.0F);
   CHECK(a[2 * 36] == 0.0F);  // where the second one's begin
   CHECK(a[2 * 36 + 1] == 0.125F);
-  const auto b = read_elements(merged.tensors->bytes(*q.b), *q.b->dtype);
+  const auto b = read_factor(*merged.tensors, q.b);
   CHECK(b[5] == 100.25F);       // row 1 of the first
   CHECK(b[5 + 2] == 100.375F);  // row 1 of the second
   CHECK(merged.linears[1].module == kK);
@@ -85,8 +85,7 @@ TEST_CASE("factors lie side by side, and one factor of all stays outside of them
   weighted.add("b", small_adapter_config(), lora_of(kQ, 60, 36), -2.0F);
   const AdapterFiles sum = weighted.merge();
   CHECK(sum.linears[0].scale == 1.0F);
-  const auto scaled =
-      read_elements(sum.tensors->bytes(*sum.linears[0].b), *sum.linears[0].b->dtype);
+  const auto scaled = read_factor(*sum.tensors, sum.linears[0].b);
   CHECK(scaled[0] == 100.0F);  // times 0.5 * 4 / 2
   CHECK(scaled[2] == -400.0F);
 }
