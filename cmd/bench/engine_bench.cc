@@ -14,9 +14,7 @@
 namespace tgi::bench {
 namespace {
 
-constexpr size_t kHistogramBins = 8;
-constexpr size_t kGaugeWidth = 24;
-constexpr size_t kBarWidth = 36;
+constexpr size_t kEngineGaugeWidth = 24;
 constexpr auto kDrawEvery = std::chrono::milliseconds(200);
 
 // One decode step reads the weights once and the KV of every sequence of the batch.
@@ -134,14 +132,14 @@ class EngineBench {
     std::vector<std::string> lines = {
         fmt::format("{}: prompt {} tokens, answer {}", model_.name, flags_.prompt_length,
                     flags_.decode_length),
-        fmt::format(
-            "batch sizes {} {} of {}",
-            gauge(share(static_cast<double>(place_.num_batches_done), num_batches), kGaugeWidth),
-            place_.num_batches_done, num_batches),
+        fmt::format("batch sizes {} {} of {}",
+                    gauge(share(static_cast<double>(place_.num_batches_done), num_batches),
+                          kEngineGaugeWidth),
+                    place_.num_batches_done, num_batches),
         fmt::format(
             "batch {:<5} {} {}", samples_.batch_size,
             gauge(share(std::max(place_.num_runs_done, 0), static_cast<size_t>(flags_.runs)),
-                  kGaugeWidth),
+                  kEngineGaugeWidth),
             place_.num_runs_done < 0
                 ? std::string("warming up")
                 : fmt::format("run {} of {}", place_.num_runs_done + 1, flags_.runs)),
@@ -151,7 +149,8 @@ class EngineBench {
     if (const auto between = summarize(gaps, 1000)) {
       lines.push_back(fmt::format("between tokens: p50 {:.2f} ms, p90 {:.2f}, p99 {:.2f}",
                                   between->p50, between->p90, between->p99));
-      std::ranges::copy(draw_histogram(gaps, kHistogramBins, kBarWidth), std::back_inserter(lines));
+      std::ranges::copy(draw_histogram(gaps, kLiveHistogramBins, kLiveBarWidth),
+                        std::back_inserter(lines));
     }
     view_.draw(lines);
   }

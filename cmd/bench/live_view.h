@@ -3,6 +3,7 @@
 // so there is nothing to restore when the program is killed. Belongs to one thread.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
@@ -39,6 +40,10 @@ class LiveView {
 
 // "[#########-----------]".
 std::string gauge(double share, size_t width);
+
+// Bins and length of the longest bar of a histogram in a live view.
+inline constexpr size_t kLiveHistogramBins = 8;
+inline constexpr size_t kLiveBarWidth = 36;
 
 // A histogram of times in seconds, lying: one line a bin, "   1.2 -   1.8 ms  ######  123".
 std::vector<std::string> draw_histogram(const std::vector<double>& seconds,

@@ -25,9 +25,7 @@ namespace {
 
 constexpr int64_t kDefaultConcurrency = 8;
 constexpr int64_t kDefaultRequestsPerStream = 10;
-constexpr size_t kHistogramBins = 8;
-constexpr size_t kBarWidth = 36;
-constexpr size_t kGaugeWidth = 32;
+constexpr size_t kServingGaugeWidth = 32;
 constexpr size_t kRecentRecords = 256;
 constexpr uint64_t kWarmUpSeeds = 0x57A1E000;
 
@@ -212,7 +210,7 @@ class ServingView {
     }
     const double share =
         static_cast<double>(progress.num_finished) / static_cast<double>(*num_requests_);
-    return fmt::format("{} {} of {} requests, {:.0f} s", gauge(share, kGaugeWidth),
+    return fmt::format("{} {} of {} requests, {:.0f} s", gauge(share, kServingGaugeWidth),
                        progress.num_finished, *num_requests_, progress.now_s);
   }
 
@@ -235,7 +233,8 @@ class ServingView {
     if (!ttft.empty()) lines.push_back(line("first token:", summarize(std::move(ttft))));
     if (gaps.empty()) return;
     lines.push_back(line("inter-token:", summarize(gaps, 1000)));
-    std::ranges::copy(draw_histogram(gaps, kHistogramBins, kBarWidth), std::back_inserter(lines));
+    std::ranges::copy(draw_histogram(gaps, kLiveHistogramBins, kLiveBarWidth),
+                      std::back_inserter(lines));
   }
 
   const ServingReport& report_;

@@ -7,16 +7,16 @@
 namespace tgi {
 namespace {
 
-constexpr int64_t kCols = 53;  // three runs of sixteen, and one that is not full
+constexpr int64_t kStreamCols = 53;  // three runs of sixteen, and one that is not full
 constexpr int32_t kCount = 5;
 
 void add_mixing_checks(KernelChecks& checks) {
   const std::span<const float> routed = checks.random_floats(kCount);
   const std::span<const float> matrix = checks.random_floats(kCount * kCount * kCount);
-  const std::span<const float> before = checks.random_floats(kCount * kCols);
-  const std::span<const float> x = checks.random_floats(kCols);
-  const std::span<const float> scales = checks.random_floats(kCols);
-  const std::span<float> out = checks.floats((kCount + 1) * kCols);
+  const std::span<const float> before = checks.random_floats(kCount * kStreamCols);
+  const std::span<const float> x = checks.random_floats(kStreamCols);
+  const std::span<const float> scales = checks.random_floats(kStreamCols);
+  const std::span<float> out = checks.floats((kCount + 1) * kStreamCols);
   const auto row = [=]() {
     std::fill(std::copy(before.begin(), before.end(), out.begin()), out.end(), 0.0F);
     return StreamsRow{.routing = {.count = kCount,
@@ -27,8 +27,8 @@ void add_mixing_checks(KernelChecks& checks) {
                       .x = x.data(),
                       .scales = scales.data(),
                       .streams = out.data(),
-                      .out = out.data() + kCount * kCols,
-                      .cols = kCols};
+                      .out = out.data() + kCount * kStreamCols,
+                      .cols = kStreamCols};
   };
   checks.add("predict_streams", [=](const KernelTable& k) {
     k.streams.predict(row());
@@ -44,19 +44,19 @@ void add_mixing_checks(KernelChecks& checks) {
 
 void add_stream_checks(KernelChecks& checks) {
   add_mixing_checks(checks);
-  const std::span<const float> x = checks.random_floats(kCols);
-  const std::span<const float> like = checks.random_floats(kCols);
-  const std::span<float> out = checks.floats(kCols);
+  const std::span<const float> x = checks.random_floats(kStreamCols);
+  const std::span<const float> like = checks.random_floats(kStreamCols);
+  const std::span<float> out = checks.floats(kStreamCols);
   for (const float least : {0.0F, 4.0F}) {
     checks.add(least == 0.0F ? "match_rms" : "match_rms of a small row", [=](const KernelTable& k) {
       std::copy(x.begin(), x.end(), out.begin());
-      k.streams.match_rms(like.data(), out.data(), kCols, least);
+      k.streams.match_rms(like.data(), out.data(), kStreamCols, least);
       return std::span<const float>(out);
     });
   }
   checks.add("statistical_top_k", [=](const KernelTable& k) {
     std::copy(x.begin(), x.end(), out.begin());
-    k.streams.statistical_top_k(out.data(), kCols, 0.8F);
+    k.streams.statistical_top_k(out.data(), kStreamCols, 0.8F);
     return std::span<const float>(out);
   });
 }

@@ -13,7 +13,7 @@ namespace tgi::dialect {
 namespace {
 
 constexpr int kMaxElementDepth = 64;
-constexpr int kMaxSchemaDepth = 16;
+constexpr int kMaxChoiceDepth = 16;
 constexpr size_t kNowhere = std::string_view::npos;
 
 // The first that a schema or one of its choices says under a word.
@@ -22,7 +22,7 @@ const OrderedJson* first_in(const OrderedJson* schema,
                             const OrderedJson& root,
                             int depth,
                             Find find) {
-  if (schema == nullptr || depth > kMaxSchemaDepth) return nullptr;
+  if (schema == nullptr || depth > kMaxChoiceDepth) return nullptr;
   schema = behind_references(*schema, root);
   if (schema == nullptr || !schema->is_object()) return nullptr;
   if (const OrderedJson* const own = find(*schema)) return own;

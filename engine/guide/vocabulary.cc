@@ -16,7 +16,7 @@ constexpr size_t kMaxKeptBytes = size_t{256} << 20;
 // Tokens of a kind are together in the trie, each kind with paths of its own from the root. Where
 // a state allows all texts of a kind, as in the middle of a string, their paths are not gone down
 // at all, and those of the few that are left are near each other.
-enum class Kind : uint8_t {
+enum class TextKind : uint8_t {
   kLower,  // small letters of ASCII, or a blank and such
   kWord,   // the same with capitals
   kAscii,  // without quotes, backslashes and control characters, which end a string or are escaped
@@ -24,7 +24,7 @@ enum class Kind : uint8_t {
   kElse,
 };
 
-Kind kind_of(std::string_view bytes) {
+TextKind kind_of(std::string_view bytes) {
   const auto is_lower = [](char c) { return c >= 'a' && c <= 'z'; };
   const auto is_letter = [&](char c) { return is_lower(c) || (c >= 'A' && c <= 'Z'); };
   const auto is_plain = [](char c) {
@@ -32,12 +32,12 @@ Kind kind_of(std::string_view bytes) {
     return byte >= 0x20 && byte != 0x7F && c != '"' && c != '\\';
   };
   const std::string_view word = bytes.substr(bytes.starts_with(' ') ? 1 : 0);
-  if (std::ranges::all_of(word, is_lower)) return Kind::kLower;
-  if (std::ranges::all_of(word, is_letter)) return Kind::kWord;
-  if (!std::ranges::all_of(bytes, is_plain)) return Kind::kElse;
+  if (std::ranges::all_of(word, is_lower)) return TextKind::kLower;
+  if (std::ranges::all_of(word, is_letter)) return TextKind::kWord;
+  if (!std::ranges::all_of(bytes, is_plain)) return TextKind::kElse;
   const auto is_ascii = [](char c) { return static_cast<uint8_t>(c) < 0x80; };
-  if (std::ranges::all_of(bytes, is_ascii)) return Kind::kAscii;
-  return is_valid_utf8(bytes) ? Kind::kText : Kind::kElse;
+  if (std::ranges::all_of(bytes, is_ascii)) return TextKind::kAscii;
+  return is_valid_utf8(bytes) ? TextKind::kText : TextKind::kElse;
 }
 
 bool is_bracketed(std::string_view name) {
@@ -82,7 +82,7 @@ void Vocabulary::build_trie() {
   for (size_t id = 0; id < tokens_.size(); ++id) {
     if (!tokens_[id].bytes.empty()) order.push_back(static_cast<int32_t>(id));
   }
-  std::vector<Kind> kinds(tokens_.size());
+  std::vector<TextKind> kinds(tokens_.size());
   for (const int32_t id : order) kinds[static_cast<size_t>(id)] = kind_of(bytes(id));
   // char_traits compare as unsigned bytes, and a prefix comes before what it begins: the order of
   // the walk.
@@ -102,10 +102,10 @@ void Vocabulary::build_trie() {
   };
   add_node(0, 0);
   std::string_view before;
-  Kind kind_before = Kind::kLower;
+  TextKind kind_before = TextKind::kLower;
   for (const int32_t id : order) {
     const std::string_view text = bytes(id);
-    const Kind kind = kinds[static_cast<size_t>(id)];
+    const TextKind kind = kinds[static_cast<size_t>(id)];
     const auto [a, b] = std::ranges::mismatch(before, text);
     const size_t shared = kind == kind_before ? static_cast<size_t>(a - before.begin()) : 0;
     kind_before = kind;

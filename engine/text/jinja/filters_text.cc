@@ -22,7 +22,7 @@ namespace tgi::jinja {
 namespace {
 
 template <std::string (*function)(std::string_view)>
-Value mapped(Interpreter& in, const Value& value, const Bound&) {
+Value mapped_text(Interpreter& in, const Value& value, const Bound&) {
   const std::string text = to_text(value, in.budget());
   in.budget().charge_text(2 * text.size());
   in.budget().charge(text.size() / 4);  // looks at each character
@@ -194,10 +194,10 @@ Value filter_urlencode(Interpreter& in, const Value& value, const Bound&) {
 }
 
 constexpr std::array<Builtin, 12> kTextFilters = {{
-    {.name = "upper", .call = &mapped<&to_upper>},
-    {.name = "lower", .call = &mapped<&to_lower>},
-    {.name = "capitalize", .call = &mapped<&capitalize>},
-    {.name = "title", .call = &mapped<&title_words>},
+    {.name = "upper", .call = &mapped_text<&to_upper>},
+    {.name = "lower", .call = &mapped_text<&to_lower>},
+    {.name = "capitalize", .call = &mapped_text<&capitalize>},
+    {.name = "title", .call = &mapped_text<&title_words>},
     {.name = "trim", .call = &filter_trim, .parameters = {"chars"}},
     {.name = "replace",
      .call = &filter_replace,
