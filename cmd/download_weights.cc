@@ -73,9 +73,10 @@ void add_download_weights_flags(CLI::App& app, DownloadWeightsFlags& flags) {
       ->type_name("TOKEN");
   app.add_flag("--offline", flags.offline,
                "use no network: only say where the model is, if it is here");
-  app.add_flag("--merge-lora", flags.merge_lora,
-               "of a LoRA adapter, bring the model that it was made for too, and write the two as "
-               "one checkpoint, whose folder is the answer; the daemon does it");
+  app.add_flag(
+      "--merge-lora", flags.merge_lora,
+      "of a LoRA adapter, a folder or a GGUF file, bring the model that it was made for too, and "
+      "write the two as one checkpoint, whose folder is the answer; the daemon does it");
   CLI::Option* quiet = app.add_flag("-q,--quiet", flags.quiet, "no progress on stderr");
   app.add_flag("--json", flags.json,
                "one JSON object a line on standard output: plan, progress, file, note, done")
@@ -95,10 +96,24 @@ int run_download_weights(const DownloadWeightsFlags& flags, const CommonFlags& c
   const auto fetch = [&](const download::FetchRequest& wanted) {
     return download::run_fetch(wanted, kind, session.interrupt().fd(), write);
   };
-  download::FetchedModel model = fetch(request);
-  if (flags.merge_lora && is_lora_folder(model.path)) {
-    const download::FetchedModel base = fetch(base_request(request, model.path));
-    model.path = merge_lora(session, model.path, base.path);
+  // An adapter's own file is here already.
+  const bool is_file = flags.merge_lora && download::is_gguf_file(flags.model);
+  download::FetchedModel model;
+  if (is_file) {
+    model.path = flags.model;
+    model.name = flags.model;
+    model.source = "folder";
+  } else {
+    model = fetch(request);
+  }
+  if (flags.merge_lora) {
+    if (const auto base = base_of_lora(session, model.path)) {
+      download::FetchRequest wanted = request;
+      wanted.model = base->model;
+      wanted.revision = base->revision;
+      wanted.rules = {};
+      model.path = merge_lora(session, model.path, fetch(wanted).path);
+    }
   }
   if (flags.json) {
     const Json done = {{"event", "done"},        {"path", model.path},     {"name", model.name},

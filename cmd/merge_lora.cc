@@ -12,6 +12,7 @@
 #include "base/files/regular_file.h"
 #include "base/json.h"
 #include "cmd/download/content_hash.h"
+#include "ipc/model_facts.h"
 #include "ipc/protocol.h"
 
 namespace tgi {
@@ -22,23 +23,30 @@ namespace fs = std::filesystem;
 constexpr const char* kConfigFile = "adapter_config.json";
 constexpr size_t kStateDigits = 24;
 
-// "ORG--NAME" of a snapshot in the hub's cache, else the folder's own name.
+// "ORG--NAME" of a snapshot in the hub's cache, else the own name of the folder or file.
 std::string name_of(const fs::path& folder) {
   static constexpr std::string_view kPrefix = "models--";
   for (const fs::path& part : folder) {
     const std::string text = part.string();
     if (text.starts_with(kPrefix)) return text.substr(kPrefix.size());
   }
-  return folder.filename().string();
+  return folder.stem().string() == folder.filename().string() || fs::is_directory(folder)
+             ? folder.filename().string()
+             : folder.stem().string();
 }
 
-// Another one whenever a file of the folder may be.
+// Another one whenever the file, or one of the folder, may be.
 std::string state_of(const std::string& folder) {
   std::vector<std::string> lines;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    if (!entry.is_regular_file()) continue;
+  const auto add = [&](const fs::directory_entry& entry) {
+    if (!entry.is_regular_file()) return;
     lines.push_back(fmt::format("{} {} {}\n", entry.path().filename().string(), entry.file_size(),
                                 entry.last_write_time().time_since_epoch().count()));
+  };
+  if (fs::is_directory(folder)) {
+    for (const auto& entry : fs::directory_iterator(folder)) add(entry);
+  } else {
+    add(fs::directory_entry(folder));
   }
   std::ranges::sort(lines);
   std::string out = fs::weakly_canonical(folder).string() + "\n";
@@ -46,21 +54,11 @@ std::string state_of(const std::string& folder) {
   return out;
 }
 
-}  // namespace
-
-bool is_lora_folder(const std::string& folder) {
-  return fs::is_regular_file(fs::path(folder) / kConfigFile);
-}
-
-download::FetchRequest base_request(const download::FetchRequest& request,
-                                    const std::string& adapter) {
-  const std::string file = fmt::format("{}/{}", adapter, kConfigFile);
+LoraBase base_in_config(const std::string& file) {
   const Json json = parse_json(read_regular_file(file));
   const JsonReader config(json, "");
-  download::FetchRequest out = request;
-  out.model = config.string_or("base_model_name_or_path", "");
-  out.revision = config.string_or("revision", "");
-  out.rules = {};
+  LoraBase out{.model = config.string_or("base_model_name_or_path", ""),
+               .revision = config.string_or("revision", "")};
   if (out.model.empty()) {
     throw Error(Code::kInvalidArgument,
                 fmt::format("{}: base_model_name_or_path: missing; which model was the adapter "
@@ -68,6 +66,33 @@ download::FetchRequest base_request(const download::FetchRequest& request,
                             file));
   }
   return out;
+}
+
+// Such a file, or a folder that has one.
+bool is_gguf(const fs::path& path) {
+  const auto is_one = [](const fs::path& file) { return file.extension() == ".gguf"; };
+  if (!fs::is_directory(path)) return is_one(path);
+  return std::ranges::any_of(fs::directory_iterator(path), is_one, &fs::directory_entry::path);
+}
+
+}  // namespace
+
+std::optional<LoraBase> base_of_lora(Session& session, const std::string& path) {
+  const fs::path file = fs::path(path) / kConfigFile;
+  if (fs::is_regular_file(file)) return base_in_config(file.string());
+  if (!is_gguf(path)) return std::nullopt;
+  session.prepare({.wait_for_model = false, .accept_failed = true});
+  const ipc::InspectParams params{.model = fs::absolute(path).string()};
+  const ipc::OrderedJson result = session.client().call(ipc::kInspect, ipc::to_json(params));
+  if (!result.contains("adapter")) return std::nullopt;
+  const ipc::AdapterFolder facts = ipc::adapter_folder_from_json(result);
+  if (facts.base_model.empty()) {
+    throw Error(Code::kInvalidArgument,
+                fmt::format("{}: general.base_model.0: missing; which model was the adapter made "
+                            "for? Convert it anew with the base at hand",
+                            path));
+  }
+  return LoraBase{.model = facts.base_model, .revision = facts.revision};
 }
 
 std::string merge_lora(Session& session, const std::string& adapter, const std::string& base) {

@@ -2,19 +2,22 @@
 // as one checkpoint.
 #pragma once
 
+#include <optional>
 #include <string>
 
-#include "cmd/download/run_fetch.h"
 #include "cmd/session.h"
 
 namespace tgi {
 
-// Whether the folder holds an adapter.
-bool is_lora_folder(const std::string& folder);
+// What an adapter says of the model that it was made for.
+struct LoraBase {
+  std::string model;
+  std::string revision;  // empty: not said
+};
 
-// The model that the adapter says it was made for. Throws kInvalidArgument where it says none.
-download::FetchRequest base_request(const download::FetchRequest& request,
-                                    const std::string& adapter);
+// Nothing where the folder, or the GGUF file, holds no adapter: what is in a GGUF file the daemon
+// tells. Throws kInvalidArgument where it says no model.
+std::optional<LoraBase> base_of_lora(Session& session, const std::string& path);
 
 // The folder of both merged: $XDG_CACHE_HOME/tgi/merged/NAME/STATE, where the state is made of the
 // paths, sizes and times of what it was made of. The daemon writes it when it is not there; it is

@@ -353,7 +353,7 @@ _tgi() {
         '--cache-dir[instead of the cache of huggingface_hub]:DIR:_files -/' \
         '--token[of the hub; HF_TOKEN is better, as a flag can be read in the list of processes]:TOKEN: ' \
         '--offline[use no network\: only say where the model is, if it is here]' \
-        '--merge-lora[of a LoRA adapter, bring the model that it was made for too, and write the two as one checkpoint, whose folder is the answer; the daemon does it]' \
+        '--merge-lora[of a LoRA adapter, a folder or a GGUF file, bring the model that it was made for too, and write the two as one checkpoint, whose folder is the answer; the daemon does it]' \
         '-q[no progress on stderr]' \
         '--quiet[no progress on stderr]' \
         '--json[one JSON object a line on standard output\: plan, progress, file, note, done]' \
@@ -375,7 +375,7 @@ _tgi() {
         '--cache-dir[instead of the cache of huggingface_hub]:DIR:_files -/' \
         '--token[of the hub; HF_TOKEN is better, as a flag can be read in the list of processes]:TOKEN: ' \
         '--offline[use no network\: only say where the model is, if it is here]' \
-        '--merge-lora[of a LoRA adapter, bring the model that it was made for too, and write the two as one checkpoint, whose folder is the answer; the daemon does it]' \
+        '--merge-lora[of a LoRA adapter, a folder or a GGUF file, bring the model that it was made for too, and write the two as one checkpoint, whose folder is the answer; the daemon does it]' \
         '-q[no progress on stderr]' \
         '--quiet[no progress on stderr]' \
         '--json[one JSON object a line on standard output\: plan, progress, file, note, done]' \

@@ -27,21 +27,27 @@ std::string numbers(size_t count, uint32_t seed, float scale) {
   return out.text();
 }
 
-std::string demo_adapter() {
+// Of a model of so many layers, named as the base where it has a name.
+std::string adapter_of(uint64_t hidden, uint64_t width, int layers, const std::string& base) {
   constexpr uint64_t kRank = 4;
   std::vector<GgufTestTensor> tensors;
-  for (int layer = 0; layer < 5; ++layer) {
+  for (int layer = 0; layer < layers; ++layer) {
     const std::string name = "blk." + std::to_string(layer) + ".ffn_down.weight.lora_";
     const auto seed = static_cast<uint32_t>(layer);
-    tensors.push_back({name + "a", {kWidth, kRank}, 0, numbers(kRank * kWidth, seed, 0.2F)});
-    tensors.push_back({name + "b", {kRank, kHidden}, 0, numbers(kHidden * kRank, seed + 9, 0.2F)});
+    tensors.push_back({name + "a", {width, kRank}, 0, numbers(kRank * width, seed, 0.2F)});
+    tensors.push_back({name + "b", {kRank, hidden}, 0, numbers(hidden * kRank, seed + 9, 0.2F)});
   }
-  return gguf_file({text_value("general.architecture", "llama"),
-                    text_value("general.type", "adapter"),
-                    text_value("adapter.type", "lora"),
-                    text_value("general.base_model.0.name", "the demo"),
-                    {"adapter.lora.alpha", GgufBytes().number<uint32_t>(6).number(8.0F).text()}},
-                   tensors);
+  std::vector<GgufTestValue> values = {
+      text_value("general.architecture", "llama"),
+      text_value("general.type", "adapter"),
+      text_value("adapter.type", "lora"),
+      {"adapter.lora.alpha", GgufBytes().number<uint32_t>(6).number(8.0F).text()}};
+  if (!base.empty()) values.push_back(text_value("general.base_model.0.name", base));
+  return gguf_file(values, tensors);
+}
+
+std::string demo_adapter() {
+  return adapter_of(kHidden, kWidth, 5, "the demo");
 }
 
 std::string answer(const Home& home, std::vector<std::string> more) {
@@ -71,6 +77,29 @@ TEST_CASE("an adapter in a GGUF file answers, is shown, and is merged by a prese
   REQUIRE(home.run({"load", "tuned"}).exit_status == 0);
   CHECK(answer(home, {}) != base);
   CHECK_THAT(home.run({"load", file}).err, Contains("the file is an adapter and no model"));
+}
+
+TEST_CASE("an adapter in a GGUF file is merged into the model that it names, once") {
+  const Home home;
+  const std::string base = TGI_SOURCE_DIR "/tests/golden/models/llama";
+  const std::string file = home.write("mine.gguf", adapter_of(36, 38, 2, base));
+  const DaemonProcess daemon(home);
+  const Ran merged = home.run({"download-weights", file, "--merge-lora", "--quiet"});
+  CHECK(merged.err == "");
+  REQUIRE(merged.exit_status == 0);
+  const std::filesystem::path folder = merged.out.substr(0, merged.out.find('\n'));
+  CHECK(folder.parent_path().filename() == "mine");
+  const auto size_of = [](const std::filesystem::path& in) {
+    return std::filesystem::file_size(in / "model.safetensors");
+  };
+  CHECK(size_of(folder) / 64 == size_of(base) / 64);  // but for the header's padding
+  CHECK(std::filesystem::exists(folder / "tokenizer.json") ==
+        std::filesystem::exists(std::filesystem::path(base) / "tokenizer.json"));
+  CHECK(home.run({"download-weights", file, "--merge-lora", "--quiet"}).out == merged.out);
+
+  const std::string nobodys = home.write("nobodys.gguf", adapter_of(36, 38, 2, ""));
+  CHECK_THAT(home.run({"download-weights", nobodys, "--merge-lora", "--quiet"}).err,
+             Contains("general.base_model.0: missing"));
 }
 
 TEST_CASE("a model of ollama with an adapter answers by it, though its weights are quantised") {
