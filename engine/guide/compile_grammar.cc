@@ -36,9 +36,17 @@ class GrammarCompiler {
 
   void compile() {
     program_.token_names = grammar_.token_names();
+    program_.num_lists = grammar_.num_lists();
+    program_.has_scarce_items = std::ranges::any_of(
+        grammar_.rules(), [](const auto& rule) { return rule.list >= 0 && !rule.is_endless; });
+    if (program_.num_lists > 0) {
+      // Values that are used up may have any bytes, and the classes are those of the machine.
+      for (size_t byte = 0; byte < 256; ++byte) program_.pool.bytes(ByteSet{}.set(byte));
+    }
     for (size_t i = 0; i < facts_.rules.size(); ++i) {
       program_.rules.push_back({grammar_.rules()[i].name, ExprPool::kNothing,
-                                facts_.rules[i].nullable, facts_.rules[i].min_length});
+                                facts_.rules[i].nullable, facts_.rules[i].min_length,
+                                grammar_.rules()[i].list});
     }
     for (const int32_t rule : facts_.rule_order) convert_rule(rule);
     program_.start = call_of(grammar_.start().id);
@@ -70,7 +78,8 @@ class GrammarCompiler {
       plain_[static_cast<size_t>(id)] = make_plain(id);
       result = convert(id);
     }
-    rule_at(rule).body = converted_[static_cast<size_t>(body)];
+    const bool is_item = grammar_.rules()[static_cast<size_t>(rule)].list >= 0;
+    rule_at(rule).body = (is_item ? plain_ : converted_)[static_cast<size_t>(body)];
     is_converted_.insert(rule);
   }
 
@@ -94,8 +103,9 @@ class GrammarCompiler {
     const Grammar::Node& node = node_at(id);
     if (is_dead(id)) return ExprPool::kNothing;
     if (node.kind == Kind::kTerminal) return facts_.terminals[static_cast<size_t>(id)];
-    if (node.kind == Kind::kSpecialToken) return kNotRegular;
+    if (node.kind == Kind::kSpecialToken || node.kind == Kind::kItemEnd) return kNotRegular;
     if (node.kind == Kind::kCall) {
+      if (grammar_.rules()[static_cast<size_t>(node.rule)].is_whole) return kNotRegular;
       const bool is_known = is_converted_.contains(node.rule) &&
                             facts_.is_recursive[static_cast<size_t>(node.rule)] == 0;
       if (!is_known) return kNotRegular;
@@ -124,7 +134,9 @@ class GrammarCompiler {
     const int32_t plain = plain_[static_cast<size_t>(id)];
     switch (node.kind) {
       case Kind::kTerminal:
-        return terminal(plain);
+        return node.is_in_place ? plain : terminal(plain);
+      case Kind::kItemEnd:
+        return program_.pool.item_end(node.list);
       case Kind::kSpecialToken:
         return program_.pool.special_token(node.token_name);
       case Kind::kCall:
@@ -237,7 +249,8 @@ class GrammarCompiler {
     const auto at = static_cast<size_t>(rule);
     if (facts_.rules[at].min_length >= ExprPool::kMaxLength) return ExprPool::kNothing;
     const ProgramRule& callee = program_.rules[at];
-    const bool may_inline = is_converted_.contains(rule) && facts_.is_recursive[at] == 0 &&
+    const bool may_inline = !grammar_.rules()[at].is_whole && is_converted_.contains(rule) &&
+                            facts_.is_recursive[at] == 0 &&
                             program_.pool.node(callee.body).depth <= kMaxInlinedDepth;
     if (may_inline && (facts_.num_calls[at] == 1 || size_of(callee.body) <= kMaxInlinedSize))
       return callee.body;
@@ -266,7 +279,7 @@ class GrammarCompiler {
         terminal_rules_.try_emplace(expr, static_cast<int32_t>(program_.rules.size()));
     if (is_new) {
       ExprPool& pool = program_.pool;
-      program_.rules.push_back({"a terminal", expr, pool.nullable(expr), pool.shortest(expr)});
+      program_.rules.push_back({"a terminal", expr, pool.nullable(expr), pool.shortest(expr), -1});
     }
     return program_.call(entry->second);
   }

@@ -165,6 +165,7 @@ int32_t ExprPool::derive(int32_t id, uint8_t byte) {
     case ExprKind::kEmpty:
     case ExprKind::kCall:
     case ExprKind::kToken:
+    case ExprKind::kItemEnd:
       break;
   }
   return kNothing;
@@ -249,6 +250,7 @@ void ExprPool::tell_apart(int32_t id, ClassGroups& groups) {
     case ExprKind::kConcat:
     case ExprKind::kCall:
     case ExprKind::kToken:
+    case ExprKind::kItemEnd:
       return;
   }
 }

@@ -1,5 +1,6 @@
 // What the texts of an expression may begin with, beside bytes.
 #include <algorithm>
+#include <functional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -62,6 +63,45 @@ void ExprPool::add_leads(int32_t id, std::vector<Lead>& out) {
   }
 }
 
+std::vector<int32_t> ExprPool::after_item_ends(int32_t id) const {
+  std::vector<int32_t> rests;
+  const auto add = [&](int32_t part) {
+    const ExprNode& of = node(part);
+    const bool begins_so = of.kind == ExprKind::kConcat && node(of.a).kind == ExprKind::kItemEnd;
+    if (begins_so) rests.push_back(of.b);
+    return begins_so;
+  };
+  if (add(id) || node(id).kind != ExprKind::kEither) return rests;
+  for (const int32_t part : parts(node(id))) add(part);
+  return rests;
+}
+
+int32_t ExprPool::with_leaves(int32_t id, const std::function<int32_t(const ExprNode&)>& replaced) {
+  const ExprNode of = node(id);
+  if (!of.has_leaves) return id;
+  switch (of.kind) {
+    case ExprKind::kConcat: {
+      std::vector<int32_t> heads;
+      for (; node(id).kind == ExprKind::kConcat; id = node(id).b) heads.push_back(node(id).a);
+      int32_t result = with_leaves(id, replaced);
+      for (; !heads.empty(); heads.pop_back())
+        result = concat(with_leaves(heads.back(), replaced), result);
+      return result;
+    }
+    case ExprKind::kEither: {
+      std::vector<int32_t> all(parts(of).begin(), parts(of).end());
+      for (int32_t& part : all) part = with_leaves(part, replaced);
+      return either(all);
+    }
+    case ExprKind::kRepeat:
+      return repeat(with_leaves(of.a, replaced), of.min, of.max);
+    default: {
+      const int32_t other = replaced(of);
+      return other < 0 ? id : other;
+    }
+  }
+}
+
 bool ExprPool::begins_with_byte(int32_t id) const {
   while (true) {
     const ExprNode& of = node(id);
@@ -70,6 +110,7 @@ bool ExprPool::begins_with_byte(int32_t id) const {
       case ExprKind::kEmpty:
       case ExprKind::kCall:
       case ExprKind::kToken:
+      case ExprKind::kItemEnd:
         return false;
       case ExprKind::kConcat:
         if (begins_with_byte(of.a)) return true;

@@ -165,6 +165,7 @@ int32_t ExprPool::intern(ExprNode node, std::span<const int32_t> parts) {
     }
     case ExprKind::kCall:
     case ExprKind::kToken:
+    case ExprKind::kItemEnd:
       digest.add(static_cast<uint64_t>(node.a));
       break;
     default:
@@ -338,6 +339,15 @@ int32_t ExprPool::special_token(int32_t token) {
                  .has_leaves = true,
                  .a = token,
                  .min_length = 1},
+                {});
+}
+
+int32_t ExprPool::item_end(int32_t used) {
+  return intern({.kind = ExprKind::kItemEnd,
+                 .nullable = true,
+                 .exact_length = true,
+                 .has_leaves = true,
+                 .a = used},
                 {});
 }
 

@@ -8,6 +8,7 @@
 #include <array>
 #include <bitset>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,6 +33,7 @@ enum class ExprKind : uint8_t {
   kEscaped,     // a: texts; min: where in an escape sequence the JSON spelling is
   kCall,        // a: a rule
   kToken,       // a: a special token
+  kItemEnd,     // a: a set of used values; of no bytes, where an item ends that has to be a new one
 };
 
 struct ExprNode {
@@ -88,6 +90,7 @@ class ExprPool {
   int32_t escaped(int32_t a, int32_t phase);
   int32_t call(int32_t rule, bool nullable, int32_t min_length);
   int32_t special_token(int32_t token);
+  int32_t item_end(int32_t used);
   int32_t mark_text(int32_t a);  // the caller knows that it is
   // All texts of UTF-8, so that an intersection with it can be seen to change nothing.
   void set_any_text(int32_t a) { any_text_ = a; }
@@ -110,6 +113,10 @@ class ExprPool {
     int32_t rest = 0;
   };
   std::vector<Lead> leads(int32_t id);
+  // What follows the ends of items that a text begins with; empty: it begins with none.
+  std::vector<int32_t> after_item_ends(int32_t id) const;
+  // The expression with other leaves: replaced(node) is what comes for one, -1: it stays.
+  int32_t with_leaves(int32_t id, const std::function<int32_t(const ExprNode&)>& replaced);
   // Whether a text may begin with a byte outside of all calls.
   bool begins_with_byte(int32_t id) const;
 

@@ -87,6 +87,28 @@ Expr Grammar::repeat(Expr part, int32_t min, int32_t max) {
   return add(node);
 }
 
+Expr Grammar::item_end(int32_t list) {
+  return add({.kind = Kind::kItemEnd, .list = list});
+}
+
+Expr Grammar::terminal_in_place(Regex language) {
+  return add({.kind = Kind::kTerminal, .terminal = language, .is_in_place = true});
+}
+
+Rule Grammar::declare_item(std::string_view name, int32_t list, int32_t length, bool is_endless) {
+  const Rule rule = declare_whole(name);
+  rules_.back().list = list;
+  rules_.back().length = length;
+  rules_.back().is_endless = is_endless;
+  return rule;
+}
+
+Rule Grammar::declare_whole(std::string_view name) {
+  const Rule rule = declare(name);
+  rules_.back().is_whole = true;
+  return rule;
+}
+
 Rule Grammar::declare(std::string_view name) {
   rules_.push_back({.name = std::string(name)});
   return {static_cast<int32_t>(rules_.size()) - 1};

@@ -54,6 +54,20 @@ class Grammar {
   Expr optional(Expr part) { return repeat(part, 0, 1); }
   Expr repeat(Expr part, int32_t min, int32_t max);  // max: kUnbounded, or >= min
 
+  // Items that have to differ: in the body of one rule, which declare_whole() makes, each is
+  // sequence({call(item), item_end(list)}), where declare_item(list, ...) made the item's rule,
+  // whose body is a terminal (different_items.h says of what). What comes before the next item, or
+  // after the last, begins with terminal_in_place() or a literal. `length`: that of the longest of
+  // the shortest values, as many as there may be used up where one is needed. `is_endless`: they
+  // never run out, whatever they begin with after a quote, and each is at most a byte longer than
+  // the next shorter.
+  int32_t new_list() { return num_lists_++; }
+  Rule declare_item(std::string_view name, int32_t list, int32_t length, bool is_endless);
+  Rule declare_whole(std::string_view name);
+  Expr item_end(int32_t list);
+  // A terminal that is written where it stands, whatever it is.
+  Expr terminal_in_place(Regex language);
+
   Rule declare(std::string_view name);  // for people: in errors
   void define(Rule rule, Expr body);    // REQUIRES: not defined yet
   void set_start(Rule rule) { start_ = rule; }
@@ -61,7 +75,15 @@ class Grammar {
   static constexpr int32_t kMaxNodes = 2'000'000;
 
   // For the compiler of grammars.
-  enum class Kind : uint8_t { kTerminal, kSpecialToken, kCall, kSequence, kEither, kRepeat };
+  enum class Kind : uint8_t {
+    kTerminal,
+    kSpecialToken,
+    kCall,
+    kSequence,
+    kEither,
+    kRepeat,
+    kItemEnd
+  };
   struct Node {
     Kind kind = Kind::kTerminal;
     Regex terminal{};
@@ -71,17 +93,24 @@ class Grammar {
     int32_t first_part = 0;  // in parts()
     int32_t num_parts = 0;
     int32_t token_name = -1;  // in token_names()
+    int32_t list = -1;        // of an item's end
     bool is_side_by_side = false;
+    bool is_in_place = false;
   };
   struct RuleEntry {
     std::string name;
-    int32_t body = -1;  // a node; -1: declared and not defined
+    int32_t body = -1;   // a node; -1: declared and not defined
+    int32_t list = -1;   // of which it is an item
+    int32_t length = 0;  // of an item
+    bool is_endless = false;
+    bool is_whole = false;  // never written in place of a call
   };
   const std::vector<Node>& nodes() const { return nodes_; }
   const std::vector<int32_t>& parts() const { return parts_; }
   const std::vector<RuleEntry>& rules() const { return rules_; }
   const std::vector<std::string>& token_names() const { return token_names_; }
   Rule start() const { return start_; }
+  int32_t num_lists() const { return num_lists_; }
 
  private:
   Expr add(const Node& node);
@@ -93,6 +122,7 @@ class Grammar {
   std::vector<RuleEntry> rules_;
   std::vector<std::string> token_names_;
   Rule start_{-1};
+  int32_t num_lists_ = 0;
 };
 
 }  // namespace tgi::guide

@@ -152,7 +152,9 @@ class FactFinder {
     };
     for (const int32_t id : used_by_rule_[static_cast<size_t>(rule)])
       update(facts_.nodes[static_cast<size_t>(id)], fact_of(id));
-    update(facts_.rules[static_cast<size_t>(rule)], facts_.nodes[static_cast<size_t>(body(rule))]);
+    GrammarFacts::Fact fact = facts_.nodes[static_cast<size_t>(body(rule))];
+    fact.min_length = std::max(fact.min_length, grammar_.rules()[static_cast<size_t>(rule)].length);
+    update(facts_.rules[static_cast<size_t>(rule)], fact);
     return changed;
   }
 
@@ -171,6 +173,8 @@ class FactFinder {
       }
       case Kind::kSpecialToken:
         return {false, 1};
+      case Kind::kItemEnd:
+        return {true, 0};
       case Kind::kCall:
         return facts_.rules[static_cast<size_t>(of.rule)];
       case Kind::kSequence: {

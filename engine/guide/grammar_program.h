@@ -17,6 +17,7 @@ struct ProgramRule {
   int32_t body = ExprPool::kNothing;
   bool nullable = false;
   int32_t min_length = ExprPool::kMaxLength;
+  int32_t list = -1;  // Grammar::RuleEntry
 };
 
 struct GrammarProgram {
@@ -31,6 +32,8 @@ struct GrammarProgram {
   std::vector<ProgramRule> rules;
   int32_t start = 0;  // an expression
   std::vector<std::string> token_names;
+  int32_t num_lists = 0;
+  bool has_scarce_items = false;  // some are not endless
 };
 
 // What the nodes and rules of a grammar derive.

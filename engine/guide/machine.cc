@@ -25,9 +25,16 @@ Machine::Machine(const GrammarProgram& program, const Vocabulary& vocabulary)
       pool_(program.pool),
       base_(pool_.mark()),
       num_classes_(pool_.num_classes()),
+      num_lists_(program.num_lists),
+      has_scarce_items_(program.has_scarce_items),
       start_expr_(program.start) {
   pool_.set_limits(kMaxExprNodes, kMaxSteps);
-  for (const ProgramRule& rule : program.rules) rule_bodies_.push_back(rule.body);
+  for (const ProgramRule& rule : program.rules) {
+    rule_bodies_.push_back(rule.body);
+    item_rules_.push_back({rule.list, static_cast<int32_t>(item_rules_.size()), rule.min_length});
+  }
+  num_rules_ = rule_bodies_.size();
+  for (int32_t list = 0; list < num_lists_; ++list) used_.push_back({list, {}});
   for (const std::string& name : program.token_names) {
     const std::optional<int32_t> id = vocabulary.special_id(name);
     if (!id) {
@@ -56,7 +63,7 @@ void Machine::trim() {
   const size_t bytes = 4 * rows_.size() + 5 * state_rows_.size() + sizeof(Item) * items_.size() +
                        sizeof(State) * states_.size() + sizeof(Config) * configs_.size() +
                        64 * (stacks_.size() + united_.size()) + sizeof(Edge) * edges_.size() +
-                       num_mask_bytes_;
+                       num_mask_bytes_ + 256 * (settled_.size() + item_rule_ids_.size());
   const size_t num_exprs = pool_.size();
   if (bytes >= kMaxTableBytes || num_exprs >= static_cast<size_t>(kMaxExprNodes) / 2) reset();
 }
@@ -84,6 +91,15 @@ void Machine::reset() {
   num_mask_bytes_ = 0;
   arrivals_.clear();
   num_arrival_bytes_ = 0;
+  rule_bodies_.resize(num_rules_);
+  item_rules_.resize(num_rules_);
+  used_.resize(static_cast<size_t>(num_lists_));
+  values_.clear();
+  value_ids_.clear();
+  used_ids_.clear();
+  item_rule_ids_.clear();
+  settled_.clear();
+  crossings_.clear();
   entered_.clear();
   made_accepts_ = false;
 }
@@ -101,12 +117,14 @@ int32_t Machine::state_of(int32_t expr) {
   state.expr = expr;
   state.accepts = pool_.nullable(expr);
   state.has_bytes = pool_.begins_with_byte(expr);
+  state.ends_item = num_lists_ > 0 && !pool_.after_item_ends(expr).empty();
   state.first_lead = static_cast<uint32_t>(leads_.size());
   for (const ExprPool::Lead& lead : pool_.leads(expr)) {
     state.has_tokens |= lead.is_token;
     leads_.push_back(lead);
     ++state.num_leads;
   }
+  TGI_CHECK(!state.ends_item || state.num_leads == 0);
   states_[static_cast<size_t>(id)] = std::move(state);
   return id;
 }
@@ -288,8 +306,13 @@ int32_t Machine::finish_config() {
   }
   const auto id = static_cast<int32_t>(configs_.size());
   config_slots_[slot] = id;
-  configs_.push_back(
-      {.first_item = first, .num_items = static_cast<uint32_t>(made.size()), .accepts = accepts});
+  const bool ends_item = num_lists_ > 0 && std::ranges::any_of(made, [&](const Item& item) {
+                           return states_[static_cast<size_t>(item.state)].ends_item;
+                         });
+  configs_.push_back({.first_item = first,
+                      .num_items = static_cast<uint32_t>(made.size()),
+                      .accepts = accepts,
+                      .ends_item = ends_item});
   rows_.resize(rows_.size() + static_cast<size_t>(num_classes_), kUnknown);
   return id;
 }

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -54,6 +55,26 @@ class Machine {
   int32_t step(int32_t config, uint8_t byte) { return step_class(config, pool_.class_of(byte)); }
   int32_t step_bytes(int32_t config, std::string_view bytes);
   int32_t step_special(int32_t config, int32_t token_id);
+
+  // Where items have to differ. step() takes what follows an item as if that could come again:
+  // after each byte after which an item may end, settle() has to follow, with the text so far.
+  bool has_items() const { return num_lists_ > 0; }
+  bool ends_item(int32_t config) const { return configs_[static_cast<size_t>(config)].ends_item; }
+  int32_t settle(int32_t config, std::string_view text);
+  // step_bytes() with that: `text` is what was before, and has the bytes added.
+  int32_t settled_step(int32_t config, std::string_view bytes, std::string& text);
+  // Tokens of mask() after which settled_step() may lead elsewhere than step_bytes(): inside of
+  // them an item ends and the next begins.
+  struct Crossing {
+    int32_t token = 0;
+    int32_t end = 0;   // of the first item, in the token
+    int32_t next = 0;  // where the next begins
+  };
+  const std::vector<Crossing>& crossings(int32_t config);
+  bool may_matter(const Crossing& crossing, std::string_view text) const;
+  // An item is at most so much longer because another value is used up: for items that are not
+  // endless, what makes their lists takes care of that.
+  int32_t spare_bytes() const { return !has_items() ? 0 : has_scarce_items_ ? 1000 : 8; }
   bool accepts(int32_t config) const { return configs_[static_cast<size_t>(config)].accepts; }
   bool is_stuck(int32_t config);  // nothing may follow
 
@@ -101,6 +122,7 @@ class Machine {
     bool has_bytes = false;
     bool has_tokens = false;
     bool has_groups = false;  // in groups_
+    bool ends_item = false;
     uint32_t first_lead = 0;  // in leads_
     uint32_t num_leads = 0;
     std::shared_ptr<const StateMask> mask;
@@ -120,6 +142,7 @@ class Machine {
     uint32_t first_item = 0;
     uint32_t num_items = 0;
     bool accepts = false;
+    bool ends_item = false;
     int32_t rest = kUnknown;           // shortest_end()
     int32_t tokens_to_end = kUnknown;  // num_tokens_to_end()
     int32_t loops = kUnknown;          // in loops_
@@ -196,6 +219,11 @@ class Machine {
   Loops loops_of_round(int32_t state, const std::function<bool(int32_t state)>& is_inside);
   Loops* known_loops(int32_t config);  // null: not asked for often enough
 
+  // machine_items.cc
+  int32_t used_with(int32_t used, int32_t value);
+  int32_t item_rule(int32_t rule, int32_t used);
+  int32_t settled_rest(int32_t rest, int32_t used, int32_t value);
+
   // machine_ends.cc
   struct Way {
     int32_t config = kDead;
@@ -210,6 +238,9 @@ class Machine {
   ExprPool::Mark base_;
   int32_t num_classes_;
   std::vector<int32_t> rule_bodies_;
+  size_t num_rules_ = 0;  // of the grammar; behind them in rule_bodies_ are items of used values
+  int32_t num_lists_ = 0;
+  bool has_scarce_items_ = false;
   std::vector<int32_t> token_ids_;  // by the number of a special token in the grammar
   int32_t start_expr_ = 0;
   std::vector<int32_t> classes_by_byte_;  // in the order of their least bytes
@@ -234,6 +265,27 @@ class Machine {
   size_t num_mask_bytes_ = 0;
   std::unordered_map<int32_t, std::vector<Arrival>> arrivals_;
   size_t num_arrival_bytes_ = 0;
+
+  // Sets of values that the items of a list have used up, numbered; the first ones, one for each
+  // list, are empty.
+  struct Used {
+    int32_t list = 0;
+    std::vector<int32_t> values;  // in values_, sorted
+  };
+  struct ItemRule {
+    int32_t used = -1;  // -1: no item
+    int32_t first = 0;  // the rule of the grammar
+    int32_t length = 0;
+  };
+  std::vector<Used> used_;
+  std::vector<std::string> values_;  // canonical
+  std::unordered_map<std::string, int32_t> value_ids_;
+  std::vector<ItemRule> item_rules_;                              // by rule
+  std::map<std::vector<int32_t>, int32_t> used_ids_;              // by list and values
+  std::map<std::pair<int32_t, int32_t>, int32_t> item_rule_ids_;  // by rule of the grammar and set
+  std::map<std::pair<int32_t, int32_t>, int32_t> settled_;        // by configuration and value
+  std::unordered_map<int32_t, std::vector<Crossing>> crossings_;
+  std::vector<int32_t> comma_tokens_;
 
   ItemSet entered_;  // of the configuration that is being made
   bool made_accepts_ = false;

@@ -33,11 +33,12 @@ Machine::Way Machine::shortest_way(int32_t config) {
   const int32_t wanted = shortest_end(config) - 1;
   for (const int32_t c : classes_by_byte_) {
     const int32_t next = step_class(config, c);
-    if (next != kDead && shortest_end(next) == wanted)
+    // Less where an item was counted longer than it has to be.
+    if (next != kDead && shortest_end(next) <= wanted)
       return {next, false, pool_.representative(c)};
   }
   for (const SpecialStep& special : special_steps(config)) {
-    if (shortest_end(special.config) == wanted) return {special.config, true, special.token_id};
+    if (shortest_end(special.config) <= wanted) return {special.config, true, special.token_id};
   }
   return {};
 }
@@ -63,6 +64,12 @@ int32_t Machine::num_tokens_to_end(int32_t config) {
     for (int32_t at = config; possible && shortest_end(at) > 0;) {
       const Way way = shortest_way(at);
       possible = way.config != kDead;
+      if (possible && ends_item(at) && !way.is_token && way.symbol != ']') {
+        // The next item depends on what is written until then: from here on bytes are counted.
+        possible = cut();
+        count += shortest_end(at);
+        break;
+      }
       at = way.config;
       if (way.is_token) {
         possible = possible && cut();

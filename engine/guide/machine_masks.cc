@@ -163,7 +163,9 @@ std::shared_ptr<const StateMask> Machine::state_mask(int32_t state, bool with_le
   if (!suits(mask)) {
     // Of a counted loop only what its masks are made from is kept: there is one for each count.
     mask = node.has_leaves ? nullptr : loop_state_mask(state);
-    const bool is_kept = mask == nullptr && !node.has_leaves;
+    // Nor is what belongs to the values that an answer has used up.
+    const bool is_of_answer = has_items() && node.kind == ExprKind::kBoth;
+    const bool is_kept = mask == nullptr && !node.has_leaves && !is_of_answer;
     if (mask == nullptr) mask = make_state_mask(state, with_leaves);
     if (is_kept) vocabulary_.keep_mask(node.digest, mask);
   }

@@ -7,6 +7,7 @@
 #include "base/utf8.h"
 #include "engine/guide/code_points.h"
 #include "engine/guide/dfa.h"
+#include "engine/guide/different_items.h"
 #include "engine/guide/expr_pool.h"
 
 namespace tgi::guide {
@@ -137,6 +138,10 @@ bool RegexPool::is_empty(Regex a) {
 bool RegexPool::matches(Regex a, std::string_view text) {
   for (const char byte : text) a.id = impl_->pool.derive(a.id, static_cast<uint8_t>(byte));
   return impl_->pool.nullable(a.id);
+}
+
+std::optional<int32_t> RegexPool::length_of_different_values(Regex a, int32_t count) {
+  return guide::length_of_different_values(impl_->pool, a.id, count);
 }
 
 Dfa RegexPool::dfa(Regex a) {

@@ -15,6 +15,7 @@
 #include <bitset>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -93,6 +94,10 @@ class RegexPool {
   bool is_empty(Regex a);
   bool matches(Regex a, std::string_view text);
   Dfa dfa(Regex a);
+
+  // Of a language of JSON values (different_items.h): so long is the longest of the `count`
+  // shortest that differ; nullopt: there aren't so many.
+  std::optional<int32_t> length_of_different_values(Regex a, int32_t count);
 
   // For the compiler of grammars.
   const ExprPool& expressions() const;

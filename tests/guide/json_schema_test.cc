@@ -184,9 +184,8 @@ TEST_CASE("items that differ are enforced where there are few values") {
   check_texts(
       R"({"type":"array","items":{"enum":[)" + values + R"(]},"uniqueItems":true,"maxItems":3})",
       {"[]", "[59,0,3]"}, {"[1,1]", "[1,2,1]", "[1,2,3,4]"});
-  CHECK_THROWS_WITH(compiled_schema(R"({"type":"array","items":{"enum":[)" + values +
-                                    R"(]},"uniqueItems":true})"),
-                    Catch::Contains("#/uniqueItems") && Catch::Contains("set maxItems lower"));
+  check_texts(R"({"type":"array","items":{"enum":[)" + values + R"(]},"uniqueItems":true})",
+              {"[]", "[59,0,3]", "[1,2,3,4,5,6,7,8]"}, {"[1,1]", "[1,2,3,4,5,6,7,1]"});
   check_texts(R"({"type":"array","contains":{"type":"string"},"minContains":2,"maxContains":3})",
               {R"(["a",1,"b"])", R"(["a","b","c",null])"}, {R"(["a",1])", R"(["a","b","c","d"])"});
 }
@@ -230,8 +229,7 @@ TEST_CASE("what cannot be enforced is refused with its path") {
   const Row rows[] = {
       {R"({"properties":{"age":{"uniqueItems":true}}})",
        "schema #/properties/age/uniqueItems: that all items differ cannot be enforced where items "
-       "can "
-       "have any number of values; list them in an enum, or set maxItems to 1"},
+       "can be any JSON; list them in an enum, or describe them by"},
       {R"({"items":{"colour":"red"}})", "schema #/items/colour: \"colour\" is not a keyword"},
       {R"({"$schema":"http://json-schema.org/draft-07/schema#","dependentRequired":{}})",
        "schema #/dependentRequired: \"dependentRequired\" is newer than the dialect"},

@@ -1,8 +1,39 @@
 #include "tests/guide/naive_recogniser.h"
 
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
 #include "base/error.h"
 
 namespace tgi::guide {
+
+namespace {
+
+// Whether the last item of the array that the text is in the middle of differs from those before.
+bool ends_new_item(std::string_view text) {
+  bool in_string = false;
+  std::vector<size_t> open;
+  for (size_t at = 0; at < text.size(); ++at) {
+    if (in_string) {
+      if (text[at] == '\\')
+        ++at;
+      else if (text[at] == '"')
+        in_string = false;
+    } else if (text[at] == '"') {
+      in_string = true;
+    } else if (text[at] == '[' || text[at] == '{') {
+      open.push_back(at);
+    } else if (text[at] == ']' || text[at] == '}') {
+      open.pop_back();
+    }
+  }
+  const auto items = nlohmann::json::parse(std::string(text.substr(open.back())) + "]");
+  return std::count(items.begin(), items.end(), items.back()) == 1;
+}
+
+}  // namespace
 
 bool NaiveRecogniser::accepts(std::string_view text) {
   text_ = text;
@@ -31,6 +62,8 @@ NaiveRecogniser::Ends NaiveRecogniser::ends_of(const Grammar::Node& node, size_t
       return ends_of_terminal(node.terminal, begin);
     case Grammar::Kind::kSpecialToken:
       return {};
+    case Grammar::Kind::kItemEnd:
+      return ends_new_item(text_.substr(0, begin)) ? Ends{begin} : Ends{};
     case Grammar::Kind::kCall: {
       const int32_t body = grammar_.rules()[static_cast<size_t>(node.rule)].body;
       TGI_CHECK(body >= 0);

@@ -7,15 +7,16 @@ namespace tgi::guide {
 
 AnyJson::AnyJson(Grammar& grammar, const JsonSchemaOptions& options)
     : grammar_(grammar), is_python_(options.python_words) {
-  space_ = grammar.empty_text();
   RegexPool& pool = grammar.regex();
+  space_texts_ = pool.empty_text();
   if (options.whitespace == JsonSchemaOptions::Whitespace::kSpaced) {
-    space_ = grammar.terminal(pool.repeat(pool.literal(" "), 0, 1));
+    space_texts_ = pool.repeat(pool.literal(" "), 0, 1);
   } else if (options.whitespace == JsonSchemaOptions::Whitespace::kFlexible) {
     ByteSet set;
     for (const char c : {' ', '\t', '\n', '\r'}) set.set(static_cast<unsigned char>(c));
-    space_ = grammar.terminal(pool.repeat(pool.bytes(set), 0, JsonSchemaOptions::kMaxWhitespace));
+    space_texts_ = pool.repeat(pool.bytes(set), 0, JsonSchemaOptions::kMaxWhitespace);
   }
+  space_ = grammar.terminal(space_texts_);
   comma_ = grammar.sequence({space_, grammar.text(","), space_});
   colon_ = grammar.sequence({space_, grammar.text(":"), space_});
 }

@@ -22,6 +22,7 @@ class AnyJson {
   std::string_view false_word() const { return is_python_ ? "False" : "false"; }
 
   Expr space() const { return space_; }
+  Regex space_texts() const { return space_texts_; }
   Expr comma() const { return comma_; }  // with the space around it
   Expr colon() const { return colon_; }
 
@@ -41,6 +42,7 @@ class AnyJson {
 
   Grammar& grammar_;
   const bool is_python_;
+  Regex space_texts_;
   Expr space_;
   Expr comma_;
   Expr colon_;

@@ -216,6 +216,12 @@ bool Numbers::contains(const NumberSet& a, const Decimal& value) {
   return pool_.matches(a.texts, value.text()) && std::all_of(a.moduli.begin(), a.moduli.end(), in);
 }
 
+// Integers as 1, not as 1.0.
+Regex Numbers::written(const NumberSet& a) {
+  if (!pool_.is_empty(pool_.without(a.texts, integer_values_))) return a.texts;
+  return pool_.both(a.texts, plain_integers_);
+}
+
 Expr Numbers::print(Grammar& grammar, const NumberSet& a) {
   if (a.every) return grammar.terminal(json_numbers_);
   if (a.finite) {
@@ -223,12 +229,21 @@ Expr Numbers::print(Grammar& grammar, const NumberSet& a) {
     for (const Decimal& value : *a.finite) values.push_back(grammar.text(value.text()));
     return values.empty() ? grammar.nothing() : grammar.either(values);
   }
-  NumberSet written = a;
-  if (pool_.is_empty(pool_.without(a.texts, integer_values_))) {
-    written.texts = pool_.both(a.texts, plain_integers_);
+  if (a.moduli.empty()) return grammar.terminal(written(a));
+  NumberSet set = a;
+  set.texts = written(a);
+  return NumberAutomaton(pool_, set).print(grammar);
+}
+
+std::optional<Regex> Numbers::plain_texts(const NumberSet& a) {
+  if (a.every) return all_;
+  if (a.finite) {
+    std::vector<Regex> values;
+    for (const Decimal& value : *a.finite) values.push_back(pool_.literal(value.text()));
+    return pool_.either(values);
   }
-  if (a.moduli.empty()) return grammar.terminal(written.texts);
-  return NumberAutomaton(pool_, written).print(grammar);
+  if (!a.moduli.empty()) return std::nullopt;
+  return written(a);
 }
 
 }  // namespace tgi::guide

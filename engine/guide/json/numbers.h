@@ -52,10 +52,13 @@ class Numbers {
   bool contains(const NumberSet& a, const Decimal& value);
 
   Expr print(Grammar& grammar, const NumberSet& a);
+  // The same as one language, without exponents; nothing where that takes rules.
+  std::optional<Regex> plain_texts(const NumberSet& a);
 
  private:
   static NumberSet of_texts(Regex texts);
   Regex unsigned_at_least(const Decimal& limit);
+  Regex written(const NumberSet& a);
   Regex value_texts(const Decimal& magnitude);  // all writings of it, without a sign
   Regex optional(Regex part) { return pool_.repeat(part, 0, 1); }
   Regex digits(int32_t min, int32_t max) { return pool_.repeat(digit_, min, max); }

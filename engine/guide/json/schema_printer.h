@@ -43,7 +43,16 @@ class SchemaPrinter {
   // Arrays (print_arrays.cc).
   Expr plain_items(const ArraySet& set);
   Expr counted_items(const ArraySet& set);
+
+  // Items that differ (print_unique.cc): of few values, or with the values in the state.
   Expr different_items(const ArraySet& set);
+  std::optional<Expr> few_different_items(const ArraySet& set);
+  Expr many_different_items(const ArraySet& set);
+  std::optional<Regex> item_texts(Demand demand, int depth, std::string& why);
+  std::optional<Regex> array_texts(const ArraySet& set, int depth, std::string& why);
+  std::optional<Regex> object_texts(const ObjectSet& set, int depth, std::string& why);
+  bool is_closed(const ObjectSet& set);
+  bool is_endless(Demand item);
   bool are_different(const ArraySet& set);
 
   // Objects (print_objects.cc).

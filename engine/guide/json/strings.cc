@@ -253,6 +253,21 @@ Expr Strings::print(Grammar& grammar, const StringSet& a) {
   return grammar.call(*any_string_);
 }
 
+Regex Strings::canonical_texts(const StringSet& a) {
+  check_exact(a);
+  if (a.finite) {
+    std::vector<std::string> texts;
+    for (const std::string& value : *a.finite) texts.push_back(quoted_json(value));
+    std::sort(texts.begin(), texts.end());
+    return language_of(texts);
+  }
+  const Regex quote = pool_.literal("\"");
+  if (a.language) return pool_.concat({quote, texts_.canonical(language_of(a)), quote});
+  const int32_t max = a.max_length == kUnbounded ? kUnbounded : repetitions(a.max_length);
+  const Regex character = pool_.json_escaped(pool_.any_character());
+  return pool_.concat({quote, pool_.repeat(character, repetitions(a.min_length), max), quote});
+}
+
 Expr Strings::print_name(Grammar& grammar, Regex names, std::span<const std::string> excluded) {
   const Regex others = excluded.empty() ? names : pool_.without(names, language_of(excluded));
   const Regex quote = pool_.literal("\"");

@@ -50,6 +50,8 @@ class Strings {
   // Throws where the set has values that the schema does not allow; so does print().
   static void check_exact(const StringSet& a);
   Expr print(Grammar& grammar, const StringSet& a);
+  // The same in canonical texts alone, with quotes.
+  Regex canonical_texts(const StringSet& a);
   // A name of a property, with its quotes: of `names`, but none of `excluded`, which are sorted.
   Expr print_name(Grammar& grammar, Regex names, std::span<const std::string> excluded);
 
