@@ -144,6 +144,46 @@ std::string uri_template() {
   return times(literal + "|" + expression, "*");
 }
 
+// {n}, {n,} and {n,m}, with one digit of n where m is given.
+std::string regex_count() {
+  std::string all = "(?:0|[1-9][0-9]{0,2}),?|0,(?:0|[1-9][0-9]{0,2})";
+  for (int n = 1; n < 10; ++n)
+    all += "|" + std::to_string(n) + ",(?:[" + std::to_string(n) + "-9]|[1-9][0-9]{1,2})";
+  return "\\{(?:" + all + ")\\}";
+}
+
+// What ECMA-262 calls a pattern, with the `u` flag: without names of groups and references to them,
+// of groups at most three in each other and none in assertions, ranges among letters of one case or
+// digits.
+std::string regex() {
+  const std::string hex = "[0-9A-Fa-f]";
+  const std::string categories =
+      "C[cfnos]?|L(?:[lmotu]|C)?|M[cen]?|N[dlo]?|P[cdefios]?|S[ckmo]?|Z[lps]?";
+  const std::string escapes = "[dDwWsSfnrtv^$\\\\.*+?()\\[\\]{}|/]|c[A-Za-z]|x" + hex + "{2}|u" +
+                              hex + "{4}|u\\{(?:" + hex + "{1,5}|10" + hex +
+                              "{4})\\}|[pP]\\{(?:" + categories + ")\\}";
+  std::string ranges;
+  for (const std::string_view ends : {"az", "AZ", "09"}) {
+    for (char first = ends[0]; first <= ends[1]; ++first) {
+      ranges += std::string("|") + first + "-[" + first + "-" + ends[1] + "]";
+    }
+  }
+  const std::string member = "(?:[^\\\\\\]\\[^-]|\\\\(?:" + escapes + "|[b-])" + ranges + ")";
+  const std::string set = "\\[\\^?-?" + member + "*-?\\]";
+  const std::string quantifier = "(?:(?:[*+?]|" + regex_count() + ")[?]?)?";
+  const std::string single = "[^\\\\^$.*+?()\\[\\]{}|]|\\.|\\\\(?:" + escapes + ")|" + set;
+  const std::string assertion = "[$^]|\\\\[bB]";
+  std::string inner = times("(?:" + single + ")" + quantifier + "|" + assertion + "|\\|", "*");
+  const std::string look = "\\(\\?<?[=!]" + inner + "\\)";
+  for (int level = 0; level < 3; ++level) {
+    const std::string group = "\\((?:\\?:)?" + inner + "\\)";
+    inner = times(
+        "(?:" + single + "|" + group + ")" + quantifier + "|" + assertion + "|" + look + "|\\|",
+        "*");
+  }
+  return inner;
+}
+
 std::vector<Format> make_formats() {
   const std::string hex = "[0-9A-Fa-f]";
   const std::string base64 = "(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?";
@@ -166,6 +206,7 @@ std::vector<Format> make_formats() {
       {"uri-template", uri_template(), "", ""},
       {"json-pointer", json_pointer(), "", ""},
       {"relative-json-pointer", "(?:0|[1-9][0-9]*)(?:#|" + json_pointer() + ")", "", ""},
+      {"regex", regex(), "", "", true},
       {"byte", base64, "", ""},
       {"base64", base64, "", ""},
       {"base64url", "(?:[A-Za-z0-9_-]{4})*(?:[A-Za-z0-9_-]{2,3}=*)?", "", ""},
