@@ -7,6 +7,7 @@
 #include "cuda/kernels/reduce.cuh"
 #include "cuda/kernels/row_launch.h"
 #include "cuda/kernels/state.h"
+#include "cuda/kernels/state_tile.cuh"
 #include "cuda/launch.h"
 
 namespace tgi::cuda {
@@ -21,6 +22,7 @@ struct GateParams {
   const float* weight;
   int64_t weight_step;  // from one group's to the next one's; 0: all share it
   int32_t cols;
+  int32_t gate_span;  // columns of x that share a gate
   int32_t group_size;
   float eps;
   bool norm_first;
@@ -28,6 +30,7 @@ struct GateParams {
 };
 
 __device__ __forceinline__ float gated(const GateParams& params, float x, float gate) {
+  if (params.kind == GateKind::kSoftplus) return x * softplus(gate);
   const float sigmoid = 1.0F / (1.0F + expf(-gate));
   return params.kind == GateKind::kSilu ? x * (gate * sigmoid) : x * sigmoid;
 }
@@ -40,7 +43,14 @@ __global__ void __launch_bounds__(kThreads) gate_rows(const __grid_constant__ Ga
   const auto col = static_cast<int32_t>(blockIdx.y * blockDim.x + threadIdx.x) * N;
   if (col >= params.cols) return;
   T* const at = static_cast<T*>(params.x) + row * params.x_stride + col;
-  const auto gate = load<T, N>(static_cast<const T*>(params.gate) + row * params.gate_stride + col);
+  const T* const gates = static_cast<const T*>(params.gate) + row * params.gate_stride;
+  Vector<T, N> gate;
+  if (params.gate_span == 1) {
+    gate = load<T, N>(gates + col);
+  } else {
+#pragma unroll
+    for (int i = 0; i < N; ++i) gate.at[i] = gates[(col + i) / params.gate_span];
+  }
   auto x = load<T, N>(at);
 #pragma unroll
   for (int i = 0; i < N; ++i) {
@@ -134,11 +144,12 @@ void launch_gated_norm(cudaStream_t stream, const GatedNormArgs& args) {
                        .weight = nullptr,
                        .weight_step = 0,
                        .cols = static_cast<int32_t>(args.x.cols),
+                       .gate_span = static_cast<int32_t>(args.x.cols / args.gate.cols),
                        .group_size = static_cast<int32_t>(args.group_size),
                        .eps = args.eps,
                        .norm_first = args.norm_first,
                        .kind = args.kind};
-  bool wide = is_wide(args.x) && is_wide(args.gate);
+  bool wide = is_wide(args.x) && (params.gate_span > 1 || is_wide(args.gate));
   if (args.weight == nullptr) {
     with_width(args.x.dtype, wide, [&](auto element, auto width) {
       launch(stream, elementwise(args.x.rows, args.x.cols, width()),

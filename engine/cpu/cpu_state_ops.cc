@@ -1,6 +1,7 @@
 // The ops of CpuDevice for layers that carry a state. A task is a run of channels of one sequence,
 // over all its tokens in the step.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -10,6 +11,11 @@
 #include "engine/cpu/cpu_device_rows.h"
 
 namespace tgi {
+namespace {
+
+constexpr int64_t kGateRun = 256;  // copies of a gate that stand beside columns at once
+
+}  // namespace
 
 float* CpuDevice::conv_state(int32_t layer, size_t sequence) {
   const StateLayout& layout = slot_layout_->state;
@@ -195,7 +201,19 @@ void CpuDevice::delta_rule(const DeltaRuleArgs& args) {
 }
 
 void CpuDevice::gated_norm(const GatedNormArgs& args) {
-  const auto gate = kernels_.state.gate[static_cast<size_t>(args.kind)];
+  const auto kernel = kernels_.state.gate[static_cast<size_t>(args.kind)];
+  const int64_t span = args.x.cols / args.gate.cols;
+  // A gate of several columns stands beside each of them.
+  const auto gate = [&](float* x, const float* gates) {
+    if (span == 1) return kernel(x, gates, args.x.cols);
+    std::array<float, kGateRun> same{};
+    const int64_t run = std::min(span, kGateRun);
+    for (int64_t i = 0; i < args.x.cols; i += span) {
+      std::fill_n(same.begin(), run, gates[i / span]);
+      for (int64_t j = 0; j < span; j += run)
+        kernel(x + i + j, same.data(), std::min(run, span - j));
+    }
+  };
   const auto norm = [&](float* row) {
     if (args.weight == nullptr) return;
     const bool is_shared = args.weight->cols == args.group_size;
@@ -210,7 +228,7 @@ void CpuDevice::gated_norm(const GatedNormArgs& args) {
   for_rows(args.x.rows, args.x.cols * 8, [&](int64_t row) {
     float* const x = mutable_row_of(args.x, row);
     if (args.norm_first) norm(x);
-    gate(x, row_of(args.gate, row), args.x.cols);
+    gate(x, row_of(args.gate, row));
     if (!args.norm_first) norm(x);
   });
 }

@@ -33,8 +33,9 @@ void add_step_checks(KernelChecks& checks) {
     k.state.sigmoid(fresh(), kChannels);
     return std::span<const float>(out);
   });
-  for (size_t kind = 0; kind < 2; ++kind) {
-    checks.add(kind == 0 ? "gate of silu" : "gate of sigmoid", [=](const KernelTable& k) {
+  constexpr const char* kGates[] = {"gate of silu", "gate of sigmoid", "gate of softplus"};
+  for (size_t kind = 0; kind < std::size(kGates); ++kind) {
+    checks.add(kGates[kind], [=](const KernelTable& k) {
       k.state.gate[kind](fresh(), y.data(), kChannels);
       return std::span<const float>(out);
     });

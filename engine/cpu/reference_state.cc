@@ -3,6 +3,7 @@
 #include <cmath>
 #include <vector>
 
+#include "base/error.h"
 #include "engine/cpu/cpu_device_internal.h"
 #include "engine/cpu/reference_device.h"
 #include "engine/cpu/reference_values.h"
@@ -137,8 +138,16 @@ void ReferenceDevice::delta_rule(const DeltaRuleArgs& args) {
 
 void ReferenceDevice::gated_norm(const GatedNormArgs& args) {
   const auto gate = [&](int64_t row, int64_t col) {
-    const double x = at(args.gate, row, col);
-    return args.kind == GateKind::kSilu ? x * sigmoid(x) : sigmoid(x);
+    const double x = at(args.gate, row, col / (args.x.cols / args.gate.cols));
+    switch (args.kind) {
+      case GateKind::kSilu:
+        return x * sigmoid(x);
+      case GateKind::kSigmoid:
+        return sigmoid(x);
+      case GateKind::kSoftplus:
+        return softplus(x);
+    }
+    throw Error(Code::kInternal, "unknown gate");
   };
   const int64_t group_size = args.weight == nullptr ? args.x.cols : args.group_size;
   std::vector<double> group(static_cast<size_t>(group_size));

@@ -111,9 +111,9 @@ struct DeltaRuleArgs {
 };
 inline constexpr float kDeltaNormEps = 1e-6F;  // added to the square of a length
 
-enum class GateKind : uint8_t { kSilu, kSigmoid };
+enum class GateKind : uint8_t { kSilu, kSigmoid, kSoftplus };
 
-// In place: x *= silu(gate) or sigmoid(gate), and an RMS norm of each run of group_size columns
+// In place: x *= silu(gate), or as `kind` says, and an RMS norm of each run of group_size columns
 // before or after it.
 struct GatedNormArgs {
   GateKind kind = GateKind::kSilu;
@@ -123,7 +123,8 @@ struct GatedNormArgs {
   const Tensor* weight = nullptr;
   int64_t group_size = 0;  // divides the columns
   Tensor x;                // (rows, cols)
-  Tensor gate;             // (rows, cols)
+  // (rows, cols); where there is no norm also one for each run of columns of x, all as long.
+  Tensor gate;
 };
 
 }  // namespace tgi

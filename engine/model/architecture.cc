@@ -45,6 +45,8 @@ extern const Architecture kIdefics3, kSmolVlm, kInternVl, kLfm2Vl, kLightOnOcr, 
 extern const Architecture kGlm4vText, kGlmOcrText, kGlm4vMoeText, kGlm4v, kGlmOcr, kGlm4vMoe,
     kAyaVision, kCohere2Vision, kDeepSeekVl, kIdefics2, kKimiK25, kMiniCpmV, kOvis2, kQianfanOcr,
     kVideoLlama3, kHyperClovaVision, kNemotronOmni, kGraniteSpeech;
+extern const Architecture kLfm3, kLfm3Vl, kLaguna, kQwen25OmniText, kQwen3OmniMoeText, kQwen25Omni,
+    kQwen3OmniMoe;
 
 namespace {
 
@@ -198,6 +200,13 @@ constexpr std::array kArchitectures = {
     &kHyperClovaVision,
     &kNemotronOmni,
     &kGraniteSpeech,
+    &kLfm3,
+    &kLfm3Vl,
+    &kLaguna,
+    &kQwen25OmniText,
+    &kQwen3OmniMoeText,
+    &kQwen25Omni,
+    &kQwen3OmniMoe,
 };
 
 constexpr const char* kConfigFile = "config.json";
@@ -396,6 +405,17 @@ bool says_once_whether_tied(const JsonReader& config, const Json& fallback) {
   return config.has(kKey) || text.contains(kKey) || !fallback.value(kKey, false);
 }
 
+// Of several parts that with the text model is what the file says; the names stay the file's.
+void take_part(const Architecture& architecture, const JsonReader& config, Json& json) {
+  if (architecture.part.empty() || !config.has(architecture.part)) return;
+  Json part = config.object(architecture.part).json();
+  json.erase(std::string(architecture.part));
+  for (const auto& [name, value] : json.items()) {
+    if (!part.contains(name) || name == "architectures" || name == "model_type") part[name] = value;
+  }
+  json = std::move(part);
+}
+
 // Old files have the text model's fields beside their own.
 void nest_text_fields(const Architecture& architecture, Json& config) {
   if (architecture.default_text.empty() || config.contains("text_config") ||
@@ -539,6 +559,7 @@ LoadedConfig load_model_config(const FileSource& files) {
     const JsonReader config(loaded.json, "");
     loaded.architecture = &find_architecture(config);
     check_model_type(config, *loaded.architecture);
+    take_part(*loaded.architecture, config, loaded.json);
     nest_text_fields(*loaded.architecture, loaded.json);
     rename_aliases(loaded.architecture->aliases, loaded.json);
     loaded.weight_format = &find_format(config, settings_file);

@@ -317,6 +317,9 @@ struct Architecture {
   // and what its model_type is where it names none. Then read_config and tensors are those of the
   // family that text_config names. Empty: a text model itself.
   std::string_view default_text{};
+  // (optional) The object of config.json that all of this is in, where a checkpoint has parts that
+  // speak beside it.
+  std::string_view part{};
   // What may follow the last hidden states, one for each task.
   std::span<const HeadSpec> heads{};
 };

@@ -49,6 +49,7 @@ struct LayerPlan {
   bool keys_are_values = false;   // v is what the matrix of k gives, before the keys' norm
   // Where layers differ; 0: as the model says. Those of one that reads another's keys and values
   // are as that one's.
+  int32_t num_heads = 0;
   int32_t num_kv_heads = 0;
   int32_t head_dim = 0;
   int32_t intermediate_size = 0;
@@ -224,8 +225,12 @@ struct ModelConfig {
   bool is_causal = true;  // else a token sees those after it too, within the window of a layer
   // The answer is hidden states: there is no head, and tokens are not drawn.
   bool gives_vectors = false;
-  bool has_output_gate = false;  // what attention gives is multiplied by sigmoids of a second q
-  float qkv_clip = 0.0F;         // q, k and v are held between -qkv_clip and qkv_clip; 0: off
+  // What attention gives is multiplied by what `output_gate` makes of a second q, or of a number
+  // for each head.
+  bool has_output_gate = false;
+  GateKind output_gate = GateKind::kSigmoid;
+  bool gates_heads = false;  // the latter, where the family leaves it to the config
+  float qkv_clip = 0.0F;     // q, k and v are held between -qkv_clip and qkv_clip; 0: off
   // Of q and k, where they have such weights.
   bool has_qk_norm = false;  // where the family leaves it to the config
   QkNorm qk_norm = QkNorm::kHead;
@@ -266,6 +271,9 @@ inline KvHeads kv_heads_of(const ModelConfig& config, int32_t layer) {
   return {.num_kv_heads = of_layer(config, layer, &LayerPlan::num_kv_heads, config.num_kv_heads),
           .head_dim = of_layer(config, layer, &LayerPlan::head_dim, config.head_dim)};
 }
+inline int32_t num_heads_of(const ModelConfig& config, int32_t layer) {
+  return of_layer(config, layer, &LayerPlan::num_heads, config.num_heads);
+}
 inline int32_t intermediate_size_of(const ModelConfig& config, int32_t layer) {
   return of_layer(config, layer, &LayerPlan::intermediate_size, config.intermediate_size);
 }
@@ -283,6 +291,9 @@ inline int32_t most_of_layers(const ModelConfig& config,
 inline KvHeads most_kv_heads(const ModelConfig& config) {
   return {.num_kv_heads = most_of_layers(config, &LayerPlan::num_kv_heads, config.num_kv_heads),
           .head_dim = most_of_layers(config, &LayerPlan::head_dim, config.head_dim)};
+}
+inline int32_t most_heads(const ModelConfig& config) {
+  return most_of_layers(config, &LayerPlan::num_heads, config.num_heads);
 }
 inline int32_t most_intermediate(const ModelConfig& config) {
   return most_of_layers(config, &LayerPlan::intermediate_size, config.intermediate_size);
@@ -304,7 +315,7 @@ inline int32_t max_matmul_cols(const ModelConfig& config) {
   return std::max({config.hidden_size, config.embedding_size, config.attention_input_size,
                    most_intermediate(config), config.experts.intermediate_size,
                    config.experts.hidden_size, config.experts.shared_intermediate_size,
-                   config.num_heads * most_kv_heads(config).head_dim, config.latent.rank,
+                   most_heads(config) * most_kv_heads(config).head_dim, config.latent.rank,
                    config.latent.query_rank, config.num_heads * config.latent.value_dim,
                    static_cast<int32_t>(config.state.num_channels()), config.state.step_rank,
                    config.layer_inputs.size, config.laurel_rank});

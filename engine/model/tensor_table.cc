@@ -62,6 +62,7 @@ std::string tensor_name(std::string_view pattern,
 int64_t dim_size(Dim dim, const ModelConfig& config, int32_t layer) {
   const StateConfig& state = config.state;
   const auto [num_kv_heads, head_dim] = kv_heads_of(config, layer);
+  const int64_t num_heads = num_heads_of(config, layer);
   switch (dim) {
     case Dim::kOne:
     case Dim::kOneRow:
@@ -102,17 +103,17 @@ int64_t dim_size(Dim dim, const ModelConfig& config, int32_t layer) {
     case Dim::kUpGate:
       return int64_t{2} * intermediate_size_of(config, layer);
     case Dim::kQ:
-      return int64_t{config.num_heads} * head_dim;
+      return num_heads * head_dim;
     case Dim::kKv:
       return int64_t{num_kv_heads} * head_dim;
     case Dim::kQkv:
     case Dim::kQkvByKvHead:
     case Dim::kQvkByQuarter:
-      return (config.num_heads + 2 * int64_t{num_kv_heads}) * head_dim;
+      return (num_heads + 2 * int64_t{num_kv_heads}) * head_dim;
     case Dim::kHeadDim:
       return head_dim;
     case Dim::kHeads:
-      return config.num_heads;
+      return num_heads;
     case Dim::kQueryRank:
       return config.latent.query_rank;
     case Dim::kLatent:
@@ -137,7 +138,7 @@ int64_t dim_size(Dim dim, const ModelConfig& config, int32_t layer) {
       return int64_t{2} * config.experts.shared_intermediate_size;
     case Dim::kGatedQ:
     case Dim::kOutputGate:
-      return int64_t{2} * config.num_heads * head_dim;
+      return 2 * num_heads * head_dim;
     case Dim::kStateIn:
       return state.num_inputs();
     case Dim::kDeltaIn:
@@ -189,7 +190,7 @@ std::vector<Range> ranges_by_kv_head(const ModelConfig& config,
                                      int world_size) {
   const KvHeads kv = kv_heads_of(config, layer);
   const int64_t dim = kv.head_dim;
-  const int64_t q_size = int64_t{config.num_heads} / kv.num_kv_heads * dim;
+  const int64_t q_size = int64_t{num_heads_of(config, layer)} / kv.num_kv_heads * dim;
   const Range heads = rank_range(kv.num_kv_heads, rank, world_size);
   std::vector<Range> out;
   const auto add = [&](int64_t offset, int64_t count) {
@@ -251,7 +252,7 @@ std::vector<Range> delta_ranges(const StateConfig& state, bool is_second) {
 std::vector<Range> gated_q_ranges(
     const ModelConfig& config, int32_t layer, bool gate, int rank, int world_size) {
   const int64_t head_dim = kv_heads_of(config, layer).head_dim;
-  const Range heads = rank_range(config.num_heads, rank, world_size);
+  const Range heads = rank_range(num_heads_of(config, layer), rank, world_size);
   std::vector<Range> out;
   for (int64_t head = heads.begin; head < heads.begin + heads.count; ++head) {
     out.push_back({.begin = (2 * head + (gate ? 1 : 0)) * head_dim, .count = head_dim});
@@ -357,6 +358,7 @@ void check_world_size(const ModelConfig& config, int world_size) {
   check("num_kv_heads", config.num_kv_heads);
   check("intermediate_size", config.intermediate_size);
   for (int32_t layer = 0; layer < config.num_layers; ++layer) {
+    check("num_heads of a layer", num_heads_of(config, layer));
     check("num_kv_heads of a layer", kv_heads_of(config, layer).num_kv_heads);
     check("intermediate_size of a layer", intermediate_size_of(config, layer));
   }

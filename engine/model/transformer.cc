@@ -341,8 +341,9 @@ void Transformer::run_attention(int32_t layer,
   const Tensor x = multiplied(stream, config_.attention_input_multiplier);
   const LayerPlan& plan = config_.layers[static_cast<size_t>(layer)];
   const KvHeads heads = heads_of(layer);
+  const int32_t num_heads = num_heads_of(config_, layer) / communicator_.world_size();
   const int32_t num_new_kv_heads = plan.has_own_kv() ? heads.num_kv_heads : 0;
-  const int64_t q_size = int64_t{num_heads_} * heads.head_dim;
+  const int64_t q_size = int64_t{num_heads} * heads.head_dim;
   const int64_t kv_size = int64_t{num_new_kv_heads} * heads.head_dim;
   const Tensor all = workspace_.qkv.first_rows(x.rows).columns(0, weights.qkv.weight->rows);
   const Tensor qkv = all.columns(0, q_size + 2 * kv_size);
@@ -360,7 +361,7 @@ void Transformer::run_attention(int32_t layer,
   if (!norms_heads) norm_qk_rows(weights, qkv.columns(0, q_size), qkv.columns(q_size, kv_size));
   device_.qk_norm_rope_store_kv({
       .place = kv_places_[static_cast<size_t>(layer)],
-      .num_heads = num_heads_,
+      .num_heads = num_heads,
       .num_kv_heads = num_new_kv_heads,
       .head_dim = heads.head_dim,
       .rope = plan.rope == kNoRope ? kNoRope : ropes_[static_cast<size_t>(plan.rope)],
@@ -377,7 +378,7 @@ void Transformer::run_attention(int32_t layer,
       .qkv = qkv,
   });
   device_.attention({.place = kv_places_[static_cast<size_t>(layer)],
-                     .num_heads = num_heads_,
+                     .num_heads = num_heads,
                      .num_kv_heads = heads.num_kv_heads,
                      .head_dim = heads.head_dim,
                      .scale = config_.attention_scale * plan.score_multiplier,
@@ -391,9 +392,9 @@ void Transformer::run_attention(int32_t layer,
                      .q = qkv.columns(0, q_size),
                      .out = attended});
   if (config_.has_output_gate) {
-    device_.gated_norm({.kind = GateKind::kSigmoid,
-                        .x = attended,
-                        .gate = all.columns(q_size + 2 * kv_size, q_size)});
+    const int64_t first = q_size + 2 * kv_size;
+    device_.gated_norm(
+        {.kind = config_.output_gate, .x = attended, .gate = all.columns(first, all.cols - first)});
   }
   norm_inner(weights.attention_inner_norm, attended);
   weights.o.apply(device_, attended, out);

@@ -33,7 +33,7 @@ int64_t qkv_width(const ModelConfig& config, int world_size) {
   int64_t most = 0;
   for (int32_t layer = 0; layer < config.num_layers; ++layer) {
     const KvHeads heads = kv_heads_of(config, layer);
-    const int64_t q = int64_t{config.num_heads / world_size} * heads.head_dim;
+    const int64_t q = int64_t{num_heads_of(config, layer) / world_size} * heads.head_dim;
     const int64_t kv = int64_t{heads.num_kv_heads / world_size} * heads.head_dim;
     most = std::max(most, q + 2 * kv + (config.has_output_gate ? q : 0));
   }
@@ -71,7 +71,7 @@ Layout take_state(const StateConfig& state, Layout layout, Workspace& out) {
 Transformer::Workspace Transformer::lay_out(
     const ModelConfig& config, DType dtype, int world_size, int32_t max_batch_tokens, void* base) {
   const int32_t head_dim = most_kv_heads(config).head_dim;
-  const int64_t q = int64_t{config.num_heads / world_size} * head_dim;
+  const int64_t q = int64_t{most_heads(config) / world_size} * head_dim;
   const int64_t intermediate =
       std::max(most_intermediate(config), config.experts.shared_intermediate_size) / world_size;
   Workspace out;

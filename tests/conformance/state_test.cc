@@ -300,7 +300,7 @@ TEST_CASE("the gated delta rule goes on from step to step, with heads that share
 }
 
 TEST_CASE("a gate stands before or after the norm of its group, or alone") {
-  for (const GateKind kind : {GateKind::kSilu, GateKind::kSigmoid}) {
+  for (const GateKind kind : {GateKind::kSilu, GateKind::kSigmoid, GateKind::kSoftplus}) {
     for (const int groups : {0, 1, 3}) {  // 0: no norm
       for (const bool norm_first : {false, true}) {
         for (const bool shared : {false, true}) {
@@ -327,6 +327,23 @@ TEST_CASE("a gate stands before or after the norm of its group, or alone") {
                   });
         }
       }
+    }
+  }
+}
+
+TEST_CASE("a gate may hold for a run of columns, as that of a head") {
+  for (const GateKind kind : {GateKind::kSilu, GateKind::kSigmoid, GateKind::kSoftplus}) {
+    for (const int64_t span : {int64_t{5}, int64_t{8}, int64_t{64}, int64_t{300}}) {
+      const int64_t cols = 3 * span;
+      conform("gate of runs", {.num_layers = 1, .conv_channels = 1, .conv_kernel = 2},
+              [&](Device& device, const Batch& batch, const auto& rows) {
+                DeviceTensor x(device, batch.num_tokens(), cols, rows(cols, 0));
+                DeviceTensor gate(device, batch.num_tokens(), 3, rows(3, 1));
+                run_step(device, batch, [&] {
+                  device.gated_norm({.kind = kind, .x = x.view(), .gate = gate.view()});
+                });
+                return x.read();
+              });
     }
   }
 }

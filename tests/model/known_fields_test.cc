@@ -48,6 +48,12 @@ std::vector<ClassFile> class_files() {
   return out;
 }
 
+// The sizes of these classes fit each other with a head_dim alone, which they do not have.
+bool lacks_head_dim(std::string_view name) {
+  return name == "Glm4MoeForCausalLM" || name == "Glm4vMoeTextModel" ||
+         name == "Qwen3OmniMoeTextModel";
+}
+
 const Architecture& architecture_of(const std::string& name) {
   const Json config = {{"architectures", {name}}};
   return find_architecture(JsonReader(config, ""));
@@ -61,7 +67,7 @@ Json as_json(const ModelConfig& c) {
     layers.push_back({static_cast<int>(layer.mlp), layer.sliding_window, layer.rope, scale.beta,
                       scale.positions, scale.offset, layer.score_multiplier, layer.has_attention,
                       layer.has_state, layer.attention_chunk, layer.divides_qk, layer.divides_v,
-                      layer.keys_are_values, layer.num_kv_heads, layer.head_dim,
+                      layer.keys_are_values, layer.num_heads, layer.num_kv_heads, layer.head_dim,
                       layer.intermediate_size, layer.kv_layer,
                       layer.gate_cutoff ? Json(*layer.gate_cutoff) : Json(nullptr)});
   }
@@ -90,7 +96,8 @@ Json as_json(const ModelConfig& c) {
         state.input_multiplier, state.part_multipliers, state.output_multiplier}},
       {"multipliers",
        {c.attention_input_multiplier, c.key_multiplier, c.attention_output_multiplier,
-        c.mlp_gate_multiplier, c.mlp_output_multiplier, c.has_output_gate}},
+        c.mlp_gate_multiplier, c.mlp_output_multiplier, c.has_output_gate,
+        static_cast<int>(c.output_gate), c.gates_heads}},
       {"sizes",
        {c.vocab_size, c.hidden_size, c.embedding_size, c.intermediate_size, c.num_layers,
         c.num_heads, c.num_kv_heads, c.head_dim, c.max_positions, c.stated_positions}},
@@ -161,7 +168,7 @@ TEST_CASE("a field that is not there means what the config class takes for it") 
         nothing["n_routed_experts"] = nothing["num_experts_per_tok"] = 8;
         nothing["n_shared_experts"] = 1;
       }
-      if (name == "Glm4MoeForCausalLM" || name == "Glm4vMoeTextModel") nothing["head_dim"] = 128;
+      if (lacks_head_dim(name)) nothing["head_dim"] = 128;
       Json all = with_all(defaults, nothing);
       all["architectures"] = {name};
       const ModelConfig config = load_config(nothing).config;
@@ -237,6 +244,11 @@ std::map<std::string, Change> changes() {
       {"hidden_act", {"relu"}},
       {"max_position_embeddings", {7777777}},
       {"index_topk", {1000}},
+      {"use_attention_gate", {false}},
+      {"use_sandwich_norm", {false}},
+      {"num_attention_heads_per_layer", {Json(40, 96)}},
+      {"gating", {"per-element"}},
+      {"moe_routed_scaling_factor", {3.0}},
       {"rms_norm_eps", {1e-3}},
       {"tie_word_embeddings", {true}},
       {"rope_theta", {3e5, {{"rope_parameters", {{"rope_type", "default"}}}}}},
@@ -497,13 +509,11 @@ TEST_CASE("a field that is said to be read changes the model, or is refused") {
       bool is_used = false;
       const Json first = {{"max_window_layers", 0}};
       const Json windows = {{"layer_types", Json(28, "sliding_attention")}};
-      for (const Json& beside :
-           {change.beside, Json::object(), first, with_all(change.beside, first), windows}) {
+      const Json more_windows = {{"layer_types", Json(40, "sliding_attention")}};
+      for (const Json& beside : {change.beside, Json::object(), first,
+                                 with_all(change.beside, first), windows, more_windows}) {
         Json before = with_all({{"architectures", {architecture->names.front()}}}, beside);
-        if (architecture->names.front() == "Glm4MoeForCausalLM" ||
-            architecture->names.front() == "Glm4vMoeTextModel") {
-          before["head_dim"] = 128;
-        }
+        if (lacks_head_dim(architecture->names.front())) before["head_dim"] = 128;
         // Without it the model has no positions.
         if (architecture->names.front() == "GraniteMoeHybridForCausalLM") {
           before["position_embedding_type"] = "rope";

@@ -53,6 +53,27 @@ TEST_CASE("old multimodal files have the text model's fields beside the others")
              Catch::Contains("logit_swizzle = 1"));
 }
 
+TEST_CASE("of a checkpoint of several parts the one that thinks is read") {
+  const Json text = {{"num_hidden_layers", 3}, {"hidden_size", 280}};
+  Json config = {{"architectures", {"Qwen2_5OmniModel"}},
+                 {"model_type", "qwen2_5_omni"},
+                 {"enable_audio_output", true},
+                 {"talker_config", {{"hidden_size", 896}}},
+                 {"thinker_config",
+                  {{"architectures", {"Qwen2OmniNaViTThinkerForConditionalGeneration"}},
+                   {"model_type", "qwen2_5_omni_thinker"},
+                   {"text_config", text}}}};
+  const LoadedConfig model = load_config(config);
+  CHECK(model.text->names.front() == "Qwen2_5OmniTextModel");
+  CHECK(model.config.num_layers == 3);
+  CHECK(model.config.hidden_size == 280);
+  CHECK(model.architecture->prefix == "thinker.");
+  config["thinker_config"]["text_config"]["logit_swizzle"] = 1;
+  CHECK_THAT(refusal(config, Code::kUnsupported), Catch::Contains("logit_swizzle = 1"));
+  config["thinker_config"] = 3;
+  CHECK_THAT(refusal(config, Code::kInvalidArgument), Catch::Contains("thinker_config"));
+}
+
 LoadedConfig load_beside_tensor(const Json& config, const std::string& name) {
   std::map<std::string, std::string> files = {
       {"config.json", config.dump()},

@@ -1,5 +1,5 @@
-// What the readers of Granite with windows, GPT-Neo, Cohere 2 with experts, Hunyuan 3 and Mellum
-// make of their own fields, and what they refuse.
+// What the readers of Granite with windows, GPT-Neo, Cohere 2 with experts, Hunyuan 3, Mellum,
+// Laguna and LFM3 make of their own fields, and what they refuse.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -105,13 +105,12 @@ TEST_CASE("dense layers of Cohere's experts have windows of their own pattern, a
              Catch::Contains("num_shared_experts"));
 }
 
-TEST_CASE("a Hunyuan 3 is dense in its first layer; biases of its MLP are refused") {
+TEST_CASE("a Hunyuan 3 is dense in its first layer") {
   const ModelConfig model = read("HYV3ForCausalLM", {{"num_hidden_layers", 3}});
   CHECK(model.layers[0].mlp == MlpKind::kDense);
   CHECK(model.layers[1].mlp == MlpKind::kExperts);
   CHECK(model.experts.shared_intermediate_size == 1536);
-  CHECK_THAT(refused("HYV3ForCausalLM", {{"mlp_bias", true}}, Code::kUnsupported),
-             Catch::Contains("mlp_bias"));
+  CHECK(read("HYV3ForCausalLM", {{"mlp_bias", true}}).mlp_bias);
   CHECK_THAT(refused("HYV3ForCausalLM", {{"num_shared_experts", -1}}, Code::kInvalidArgument),
              Catch::Contains("num_shared_experts"));
 }
@@ -125,6 +124,44 @@ TEST_CASE("a Mellum without layer_types has no windows, and scales its rotation 
   const RopeSpec& near = model.ropes[static_cast<size_t>(model.layers[0].rope)];
   const RopeSpec& far = model.ropes[static_cast<size_t>(model.layers[1].rope)];
   CHECK(near.inv_freq.back() > far.inv_freq.back());
+}
+
+TEST_CASE("a Laguna counts heads layer by layer, of which a number or each column has a gate") {
+  const Json two = {{"num_hidden_layers", 2}};
+  const ModelConfig plain = read("LagunaForCausalLM", two);
+  CHECK(plain.gates_heads);
+  CHECK(plain.layers[0].mlp == MlpKind::kDense);
+  CHECK(plain.layers[1].mlp == MlpKind::kExperts);
+  CHECK(num_heads_of(plain, 1) == 48);
+  Json said = two;
+  said["gating"] = "per-element";
+  said["num_attention_heads_per_layer"] = {48, 64};
+  const ModelConfig model = read("LagunaForCausalLM", said);
+  CHECK_FALSE(model.gates_heads);
+  CHECK(num_heads_of(model, 0) == 48);
+  CHECK(num_heads_of(model, 1) == 64);
+  CHECK(most_heads(model) == 64);
+  const auto with_heads = [&](const Json& heads) {
+    said["num_attention_heads_per_layer"] = heads;
+    return refused("LagunaForCausalLM", said, Code::kInvalidArgument);
+  };
+  CHECK_THAT(with_heads(Json::array({48})),
+             Catch::Contains("expected a list of 2 numbers, one per layer, got 1"));
+  CHECK_THAT(with_heads({48, 12}), Catch::Contains("entry 1 is 12, expected a multiple of 8"));
+  CHECK_THAT(with_heads(7), Catch::Contains("got 7"));
+}
+
+TEST_CASE("an LFM3 has three kinds of layers, by a pattern or a list") {
+  const ModelConfig model = read("Lfm3ForCausalLM", {{"num_hidden_layers", 7}});
+  CHECK(windows_of(model) == Windows{0, 0, 0, 0, 256, 0, 0});
+  CHECK(count_layers(model, &LayerPlan::has_state) == 4);
+  CHECK(model.layers[4].rope != model.layers[6].rope);
+  Json said = {{"num_hidden_layers", 2}, {"layer_types", {"conv", "mamba"}}};
+  CHECK_THAT(refused("Lfm3ForCausalLM", said, Code::kUnsupported),
+             Catch::Contains("layer_types[1]: 'mamba' is not supported; known are conv"));
+  said["layer_types"] = {"conv"};
+  CHECK_THAT(refused("Lfm3ForCausalLM", said, Code::kInvalidArgument),
+             Catch::Contains("layer_types: expected 2 entries, one per layer, got 1"));
 }
 
 }  // namespace

@@ -196,7 +196,7 @@ struct DeltaBlock {
 struct StateKernels {
   void (*softplus)(const StepRow&);
   void (*sigmoid)(float* x, int64_t cols);
-  std::array<void (*)(float* x, const float* gate, int64_t cols), 2> gate;  // by GateKind
+  std::array<void (*)(float* x, const float* gate, int64_t cols), 3> gate;  // by GateKind
   void (*multiply)(float* x, const float* y, int64_t cols);
   void (*divide_by_length)(float* x, int64_t cols, float scale);
   void (*conv)(const ConvRow&);

@@ -54,6 +54,8 @@ void gate_row(float* x, const float* gate, int64_t cols) {
     V y = V::load_first(x + i, left);
     if constexpr (kKind == GateKind::kSilu) {
       y = y * (g / (V::set1(1.0F) + vector_exp(-g)));
+    } else if constexpr (kKind == GateKind::kSoftplus) {
+      y = y * vector_softplus(g);
     } else {
       y = y * sigmoid_lanes(g);
     }

@@ -26,6 +26,7 @@ ModelConfig read_hy_v3(const JsonReader& config) {
                                                    .default_bos = -1,
                                                    .default_eos = -1});
   model.attention_bias = config.boolean_or("attention_bias", false);
+  model.mlp_bias = config.boolean_or("mlp_bias", false);  // of all but the experts that are chosen
   read_rope(config, model, {.default_theta = 11158840.0});
   read_experts(config,
                {.intermediate_size = "moe_intermediate_size",
@@ -61,7 +62,7 @@ constexpr auto kHy3Fields =
                     read("moe_intermediate_size"),
                     read("router_scaling_factor"),
                     read_or_null("mlp_layer_types"),
-                    harmless_if("mlp_bias", "[false]", "there are no biases of the MLP"),
+                    read_or_null("mlp_bias"),
                     harmless("enable_moe_fp32_combine", "experts are always added up in f32"),
                     harmless("num_nextn_predict_layers", kOnlyDrafts),
                     harmless("output_router_logits", kTrainsRouter),
@@ -71,6 +72,28 @@ constexpr auto kHy3Aliases = std::to_array<FieldAlias>({{"num_local_experts", "n
 
 constexpr auto kHy3Names = std::to_array<std::string_view>({"HYV3ForCausalLM"});
 constexpr auto kHy3Types = std::to_array<std::string_view>({"hy_v3"});
+
+constexpr bool has_hy3_dense_bias(const ModelConfig& config, int32_t layer) {
+  return config.mlp_bias && has_dense_mlp(config, layer);
+}
+constexpr bool has_hy3_shared_bias(const ModelConfig& config, int32_t layer) {
+  return config.mlp_bias && has_shared_expert(config, layer);
+}
+
+constexpr auto kHy3BiasTensors = std::to_array<TensorSpec>({
+    {Role::kGateBias, "model.layers.{layer}.mlp.gate_proj.bias", Dim::kOne, Dim::kIntermediate,
+     Split::kRows, has_hy3_dense_bias},
+    {Role::kUpBias, "model.layers.{layer}.mlp.up_proj.bias", Dim::kOne, Dim::kIntermediate,
+     Split::kRows, has_hy3_dense_bias},
+    {Role::kDownBias, "model.layers.{layer}.mlp.down_proj.bias", Dim::kOne, Dim::kHidden,
+     Split::kColumns, has_hy3_dense_bias},
+    {Role::kSharedGateBias, "model.layers.{layer}.mlp.shared_mlp.gate_proj.bias", Dim::kOne,
+     Dim::kSharedIntermediate, Split::kRows, has_hy3_shared_bias},
+    {Role::kSharedUpBias, "model.layers.{layer}.mlp.shared_mlp.up_proj.bias", Dim::kOne,
+     Dim::kSharedIntermediate, Split::kRows, has_hy3_shared_bias},
+    {Role::kSharedDownBias, "model.layers.{layer}.mlp.shared_mlp.down_proj.bias", Dim::kOne,
+     Dim::kHidden, Split::kColumns, has_hy3_shared_bias},
+});
 
 constexpr auto kHy3ExpertTensors = std::to_array<TensorSpec>({
     {Role::kRouter, "model.layers.{layer}.mlp.router.gate.weight", Dim::kExperts, Dim::kHidden,
@@ -98,6 +121,7 @@ constexpr auto kHy3Tensors = join_tensors(kLlamaOuterTensors,
                                           kLlamaOBiasTensors,
                                           kQkNormTensors,
                                           kLlamaMlpTensors,
+                                          kHy3BiasTensors,
                                           kHy3ExpertTensors);
 
 constexpr auto kHy3Copies = std::to_array<std::string_view>(

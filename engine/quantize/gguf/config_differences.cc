@@ -103,12 +103,12 @@ auto members_of(const ModelConfig& config) {
                attention_bias, attention_output_bias, mlp_bias, lm_head_bias, learned_positions,
                position_offset, num_token_types, head_input, latent, layer_inputs, streams,
                laurel_rank, alibi_slopes, distance_buckets, attention_scale, attention_softcap,
-               is_causal, gives_vectors, has_output_gate, qkv_clip, has_qk_norm, qk_norm,
-               qk_norm_kind, qk_norm_after_rope, embedding_multiplier, residual_multiplier,
-               attention_input_multiplier, key_multiplier, attention_output_multiplier,
-               mlp_gate_multiplier, mlp_output_multiplier, logit_scale, logit_softcap,
-               tied_embeddings, divides_head_rows, checkpoint_dtype, eos_token_ids, bos_token_id] =
-      config;
+               is_causal, gives_vectors, has_output_gate, output_gate, gates_heads, qkv_clip,
+               has_qk_norm, qk_norm, qk_norm_kind, qk_norm_after_rope, embedding_multiplier,
+               residual_multiplier, attention_input_multiplier, key_multiplier,
+               attention_output_multiplier, mlp_gate_multiplier, mlp_output_multiplier, logit_scale,
+               logit_softcap, tied_embeddings, divides_head_rows, checkpoint_dtype, eos_token_ids,
+               bos_token_id] = config;
   return std::tuple{Named{"vocab_size", vocab_size},
                     Named{"hidden_size", hidden_size},
                     Named{"embedding_size", embedding_size},
@@ -153,6 +153,8 @@ auto members_of(const ModelConfig& config) {
                     Named{"is_causal", is_causal},
                     Named{"gives_vectors", gives_vectors},
                     Named{"has_output_gate", has_output_gate},
+                    Named{"output_gate", output_gate},
+                    Named{"gates_heads", gates_heads},
                     Named{"qkv_clip", qkv_clip},
                     Named{"has_qk_norm", has_qk_norm},
                     Named{"qk_norm", qk_norm},

@@ -113,6 +113,7 @@ MODELS = {
     "hy3-biases": (
         HY3 | dict(attention_bias=True, num_key_value_heads=4, head_dim=10, num_experts=4,
                    num_experts_per_tok=4, enable_moe_fp32_combine=False), BIAS | {"shards": 2}),
+    "hy3-mlp-bias": (HY3 | dict(mlp_bias=True, num_shared_experts=2), BIAS),
     "cohere2-moe": (COHERE2_MOE, TIED),
     # Sums, and a dense layer first that is rotated though it has no window.
     "cohere2-moe-dense-first-f16": (
