@@ -38,7 +38,7 @@ int32_t Machine::item_rule(int32_t rule, int32_t used) {
         pool_.both(std::array{rule_bodies_[static_cast<size_t>(of.first)],
                               pool_.complement(texts_of_json_values(pool_, values))});
     known->second = ExprPool::kNothing;
-    if (pool_.alive(others) == ExprPool::Alive::kYes) {
+    if (!has_scarce_items_ || pool_.alive(others) == ExprPool::Alive::kYes) {
       const auto id = static_cast<int32_t>(rule_bodies_.size());
       rule_bodies_.push_back(others);
       item_rules_.push_back({used, of.first, of.length});
@@ -141,11 +141,14 @@ bool Machine::may_matter(const Crossing& crossing, std::string_view text) const 
   const std::string_view bytes = vocabulary_.bytes(crossing.token);
   const std::string_view next = bytes.substr(static_cast<size_t>(crossing.next));
   if (next.empty() || next == "\"") return has_scarce_items_;
-  if (next[0] != '"' || next.find(',') != std::string_view::npos) return true;
+  if (next[0] != '"' || next.find('\\') != std::string_view::npos) return true;
   std::string item(text);
   item += bytes.substr(0, static_cast<size_t>(crossing.end));
   const std::string_view value = last_json_value(item);
-  return value.starts_with(next) || next.starts_with(value);
+  if (value.find('\\') != std::string_view::npos) return true;  // may be written in other ways
+  const size_t end = next.find('"', 1);
+  if (end == std::string_view::npos) return value.starts_with(next);
+  return next.find(',', end) != std::string_view::npos || next.substr(0, end + 1) == value;
 }
 
 }  // namespace tgi::guide
