@@ -38,11 +38,12 @@ int32_t Machine::item_rule(int32_t rule, int32_t used) {
         pool_.both(std::array{rule_bodies_[static_cast<size_t>(of.first)],
                               pool_.complement(texts_of_json_values(pool_, values))});
     known->second = ExprPool::kNothing;
-    if (!has_scarce_items_ || pool_.alive(others) == ExprPool::Alive::kYes) {
+    if (pool_.alive(others) == ExprPool::Alive::kYes) {
       const auto id = static_cast<int32_t>(rule_bodies_.size());
       rule_bodies_.push_back(others);
       item_rules_.push_back({used, of.first, of.length});
-      known->second = pool_.call(id, false, of.length);
+      // Where more are used up than there may be when one is needed, the next may be longer.
+      known->second = pool_.call(id, false, std::max(of.length, pool_.shortest(others)));
     }
   }
   return known->second;

@@ -122,10 +122,17 @@ TEST_CASE("masks_of_items_that_differ_are_those_of_the_definition") {
 }
 
 TEST_CASE("items_differ_and_the_answer_is_whole_when_tokens_run_out") {
-  for (const char* schema : kSchemas) {
-    const auto grammar = compiled(schema);
+  std::vector<std::string> schemas(std::begin(kSchemas), std::end(kSchemas));
+  // What is left after the first item is longer than it.
+  schemas.emplace_back(R"({"type":"array","uniqueItems":true,"items":{"enum":["a","b","ccccccc"]},
+                           "prefixItems":[{"type":"string"}]})");
+  for (size_t i = 0; i < 2 * schemas.size(); ++i) {
+    const std::string& schema = schemas[i / 2];
+    JsonSchemaOptions options;
+    if (i % 2 == 1) options.whitespace = JsonSchemaOptions::Whitespace::kFlexible;
+    const auto grammar = compiled(schema, options);
     std::mt19937 random(9);
-    for (int64_t extra = 0; extra < 40; ++extra) {
+    for (int64_t extra = 0; extra < 60; ++extra) {
       Matcher matcher(grammar, vocabulary());
       int64_t budget = matcher.min_tokens_to_end() + extra / 2;
       std::string text;
