@@ -88,6 +88,7 @@ struct Target {
 // Of each a checkpoint was loaded by llama.cpp too, whose logits were those of transformers
 // (scripts/golden/check_written_gguf).
 constexpr Target kTargets[] = {
+    {"ApertusForCausalLM", "apertus"},
     {"ArceeForCausalLM", "arcee"},
     {"Cohere2ForCausalLM", "cohere2", put_cohere2},
     {"CohereForCausalLM", "command-r", put_cohere},

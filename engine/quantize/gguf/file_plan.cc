@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -70,6 +71,7 @@ class Planner {
     constexpr int64_t kQuantizationVersion = 2;  // of ggml's blocks
     plan_.fields.put_integer("general.quantization_version", kQuantizationVersion);
     add_rope_factors();
+    state_numbers();
   }
 
   // The names depend on which tensors there are, which depends on the names: after two or three
@@ -156,6 +158,7 @@ class Planner {
     std::map<std::string, size_t> stacks;
     std::vector<std::string> without_place;
     for (const TensorEntry& entry : source_.table().entries()) {
+      if (find_stated(entry) != nullptr) continue;
       const auto place = gguf::find_place(rules, {entry.name, entry.layer, entry.expert});
       if (!place || entry.stored_names().size() != 1) {
         without_place.push_back(entry.name);
@@ -198,7 +201,7 @@ class Planner {
     }
     const Json index = reader.make_index().index.at("tensors");
     for (const TensorEntry& entry : source_.table().entries()) {
-      if (!index.contains(entry.name)) {
+      if (find_stated(entry) == nullptr && !index.contains(entry.name)) {
         unsupported(plan_, fmt::format("it would be read without {}", entry.name));
       }
     }
@@ -232,6 +235,29 @@ class Planner {
     }
     plan_.fields.put_number(plan_.architecture + ".rope.scaling.attn_factor",
                             source_.model().config.ropes.front().attention_factor);
+  }
+
+  // Tensors of one number in each layer that files have as lists of their metadata.
+  struct StatedNumber {
+    Role role;
+    const char* key;
+  };
+  static const StatedNumber* find_stated(const TensorEntry& entry) {
+    static constexpr StatedNumber kStated[] = {{Role::kXieluAlphaP, "xielu.alpha_p"},
+                                               {Role::kXieluAlphaN, "xielu.alpha_n"},
+                                               {Role::kXieluBeta, "xielu.beta"},
+                                               {Role::kXieluEps, "xielu.eps"}};
+    const auto* const it = std::ranges::find(kStated, entry.spec->role, &StatedNumber::role);
+    return it == std::end(kStated) ? nullptr : it;
+  }
+
+  void state_numbers() {
+    std::map<std::string_view, std::vector<float>> lists;
+    for (const TensorEntry& entry : source_.table().entries()) {
+      const StatedNumber* const stated = find_stated(entry);
+      if (stated != nullptr) lists[stated->key].push_back(source_.read_vector(entry).front());
+    }
+    for (const auto& [key, values] : lists) plan_.fields.put_numbers(key, values);
   }
 
   void add_made(const char* name, std::vector<float> values) {

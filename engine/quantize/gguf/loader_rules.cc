@@ -41,6 +41,7 @@ constexpr auto kOptional = Presence::kOptional;
 constexpr auto kRequired = Presence::kRequired;
 
 constexpr LoaderRules kRules[] = {
+    {.architecture = "apertus", .divides_frequencies = true},
     {.architecture = "arcee", .divides_frequencies = true},
     {.architecture = "cohere2", .head = kNever, .heads_fill_width = true},
     {.architecture = "command-r",
