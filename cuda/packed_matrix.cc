@@ -155,7 +155,8 @@ void put_scales(const PackedRow& from, int row, const PackedShape& shape, std::b
 }  // namespace
 
 std::optional<PackedShape> packed_shape(const MatrixStorage& storage, int64_t rows, int64_t cols) {
-  if (storage.quantization == Quantization::kNone) return std::nullopt;
+  const bool is_plain = storage.quantization == Quantization::kNone;
+  if (is_plain || value_table(storage.quantization) != nullptr) return std::nullopt;
   const bool is_known = storage.group_size == kFineGroup ||
                         (storage.group_size > 0 && storage.group_size % kUnitCols == 0 &&
                          storage.group_size <= kMaxPackedGroup);

@@ -47,37 +47,39 @@ uint32_t load_four(const int8_t* codes) {
 
 // What 4 codes are stored as, each in a byte: + an offset or, with minima, as they are.
 template <PanelType kType>
-uint32_t stored_four(const int8_t* codes, bool has_minima) {
+uint32_t stored_four(const int8_t* codes, const GroupHead& head) {
   if constexpr (kType == PanelType::kMxfp4) return look_up_four(codes, kMxfp4Places);
-  if constexpr (kType == PanelType::kIq4) return look_up_four(codes, kIq4Places);
+  if constexpr (kType == PanelType::kTable4) {
+    return head.table == CodeTable::kIq4 ? look_up_four(codes, kIq4Places) : load_four(codes);
+  }
   constexpr uint32_t kEach = 0x01010101U;
   constexpr auto kOffset = static_cast<uint32_t>(integer_offset(kType));
   const uint32_t four = load_four(codes);
   // The offset is the bit of the sign: adding it is flipping that.
-  const bool is_as_it_is = has_minima && is_narrow_integer(kType);
+  const bool is_as_it_is = head.minima && is_narrow_integer(kType);
   return is_as_it_is ? four : (four & kEach * (2 * kOffset - 1)) ^ kEach * kOffset;
 }
 
 // 4 or 8 columns of one row where a lane of the panel wants them.
 template <PanelType kType>
-void put_line(const int8_t* codes, bool has_minima, std::byte* to) {
-  uint32_t bytes = stored_four<kType>(codes, has_minima);
+void put_line(const int8_t* codes, const GroupHead& head, std::byte* to) {
+  uint32_t bytes = stored_four<kType>(codes, head);
   if constexpr (kType != PanelType::kInt8) {
-    bytes |= stored_four<kType>(codes + 4, has_minima) << 4;
+    bytes |= stored_four<kType>(codes + 4, head) << 4;
   }
   std::memcpy(to, &bytes, sizeof bytes);
 }
 
 // The same of the columns that share a line of upper bits.
 template <PanelType kType>
-void put_lines(const int8_t* codes, bool has_minima, std::byte* to) {
+void put_lines(const int8_t* codes, const GroupHead& head, std::byte* to) {
   constexpr int kBits = upper_bits(kType);
   constexpr uint32_t kUpper = 0x01010101U * ((1U << kBits) - 1);
   constexpr uint32_t kLower = 0x0f0f0f0fU;
   uint32_t upper = 0;
   for (int i = 0; i < upper_line_cols(kType) / 8; ++i) {
-    const uint32_t first = stored_four<kType>(codes + 8 * i, has_minima);
-    const uint32_t second = stored_four<kType>(codes + 8 * i + 4, has_minima);
+    const uint32_t first = stored_four<kType>(codes + 8 * i, head);
+    const uint32_t second = stored_four<kType>(codes + 8 * i + 4, head);
     upper |= (first >> 4 & kUpper) << 2 * i * kBits | (second >> 4 & kUpper) << (2 * i + 1) * kBits;
     const uint32_t lower = (first & kLower) | (second & kLower) << 4;
     std::memcpy(to + 64 * (i + 1), &lower, sizeof lower);
@@ -104,9 +106,9 @@ void put_codes(const GroupedRow& row, int64_t group, const PanelLayout& layout, 
   constexpr int64_t kPutBytes = kHasUpper ? (kPutCols / 8 + 1) * 64 : 64;
   const auto put = [&](const int8_t* codes) {
     if constexpr (kHasUpper) {
-      put_lines<kType>(codes, layout.head.minima, line);
+      put_lines<kType>(codes, layout.head, line);
     } else {
-      put_line<kType>(codes, layout.head.minima, line);
+      put_line<kType>(codes, layout.head, line);
     }
   };
   const int64_t begin = group * layout.group_size;
@@ -162,9 +164,10 @@ void put_exponents(const GroupedRow& row, const HeadOfRow& to) {
 // `divisor`: what is added to codes of this width.
 void put_numbers(const GroupedRow& row, int divisor, const HeadOfRow& to) {
   const HeadScales as = to.shape.scales;
+  const float steps = kTableSteps[static_cast<int>(to.shape.table)];
   for (int64_t i = 0; i < to.count; ++i) {
     const int64_t group = to.first + i;
-    put_number(row.codes == nullptr ? 0.0F : row.scales[group], as, to.scale(i));
+    put_number(row.codes == nullptr ? 0.0F : row.scales[group] / steps, as, to.scale(i));
     if (to.shape.minima) {
       put_number(row.minima == nullptr ? 0.0F : row.minima[group], as, to.minimum(i));
     }
@@ -209,6 +212,18 @@ bool all_are_f16(const float* numbers, int64_t count) {
     return std::bit_cast<uint32_t>(f16_to_f32(f32_to_f16(number))) ==
            std::bit_cast<uint32_t>(number);
   });
+}
+
+// Scales that are divided by the steps of a table are held as f32.
+void check_table(const HostWeight& piece, const MatrixStorage& storage) {
+  const float* const table = value_table(storage.quantization);
+  if (piece.grouped.table != table) {
+    refuse_piece(piece, table == nullptr ? "has a table that was not planned for"
+                                         : "expected the codes of another table");
+  }
+  if (table != nullptr && (storage.scales != ScaleForm::kF32 || storage.zero_points)) {
+    refuse_piece(piece, "codes of a table have scales of f32 and no zero points");
+  }
 }
 
 void check_scale_form(const HostWeight& piece, const MatrixStorage& storage) {
@@ -263,6 +278,7 @@ void check_grouped(const HostWeight& piece, const MatrixStorage& storage) {
                  storage.minima ? "expected minima" : "has minima that were not planned for");
   }
   check_scale_form(piece, storage);
+  check_table(piece, storage);
 }
 
 std::vector<GroupedRow> grouped_rows(std::span<const HostWeight> pieces) {
@@ -275,7 +291,8 @@ std::vector<GroupedRow> grouped_rows(std::span<const HostWeight> pieces) {
                      .scales = part.scales + first_group,
                      .zeros = part.zeros == nullptr ? nullptr : part.zeros + first_group,
                      .minima = part.minima == nullptr ? nullptr : part.minima + first_group,
-                     .factors = factors_of_row(part, piece.cols, row)});
+                     .factors = factors_of_row(part, piece.cols, row),
+                     .table = part.table});
     }
   }
   return out;
@@ -285,7 +302,9 @@ void dequantise_row(const GroupedRow& row, int64_t cols, int64_t group_size, flo
   for (int64_t col = 0; col < cols; ++col) {
     const int64_t group = col / group_size;
     const int zero = row.zeros == nullptr ? 0 : row.zeros[group];
-    out[col] = row.scales[group] * static_cast<float>(row.codes[col] - zero);
+    const float value = row.table == nullptr ? static_cast<float>(row.codes[col] - zero)
+                                             : row.table[row.codes[col]];
+    out[col] = row.scales[group] * value;
     if (row.minima != nullptr) out[col] += row.minima[group];
   }
 }

@@ -1,4 +1,5 @@
-// A checkpoint's own integers put into int8, int4 and mxfp4 panels as they are: nothing is rounded.
+// A checkpoint's own integers put into panels as they are: nothing is rounded, but the numbers
+// of a table (code_tables.h).
 // Done once, at load; shared with the reference device, which wants their values.
 #pragma once
 
@@ -19,6 +20,7 @@ struct GroupedRow {
   const int8_t* zeros = nullptr;  // (optional) (num_groups)
   const float* minima = nullptr;  // (optional) (num_groups)
   ScaleFactors factors{};         // (optional) of this row
+  const float* table = nullptr;   // (optional) that codes are places in
 };
 
 // Throws kInvalidArgument when the piece does not fit `storage`: no codes, other groups, zero
@@ -29,7 +31,7 @@ void check_grouped(const HostWeight& piece, const MatrixStorage& storage);
 // All rows of the stacked pieces.
 std::vector<GroupedRow> grouped_rows(std::span<const HostWeight> pieces);
 
-// out[col] = scale * (code - zero) + minimum, (cols).
+// out[col] = scale * (code - zero) + minimum, or scale * table[code], (cols).
 void dequantise_row(const GroupedRow& row, int64_t cols, int64_t group_size, float* out);
 
 // Fills the panel (layout.bytes(), zeroed) from up to 16 rows.

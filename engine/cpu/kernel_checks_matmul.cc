@@ -120,16 +120,18 @@ void fill_stored(KernelChecks& checks, Problem& problem) {
   const int64_t rows = problem.shape.num_outputs;
   const PanelType type = problem.layout.type;
   const bool is_mxfp4 = type == PanelType::kMxfp4;
-  const bool is_iq4 = type == PanelType::kIq4;
+  const bool is_table = type == PanelType::kTable4;
+  const bool is_iq4 = is_table && problem.layout.head.table == CodeTable::kIq4;
   const auto highest = static_cast<float>(integer_offset(type) - 1);
   for (const float x : checks.random_floats(rows * problem.shape.cols)) {
     // With minima those of less than 8 bits are not below 0.
     const bool has_sign = !is_narrow_integer(type) || !problem.layout.head.minima;
     const float code = has_sign ? x * highest : (x < 0 ? -x : x) * (2 * highest + 1);
     const int place = static_cast<int>(x * 7.9F) + 8;
-    problem.codes.push_back(is_mxfp4 ? kMxfp4Codes[place]
-                            : is_iq4 ? kIq4Codes[place]
-                                     : static_cast<int8_t>(code));
+    problem.codes.push_back(is_mxfp4   ? kMxfp4Codes[place]
+                            : is_iq4   ? kIq4Codes[place]
+                            : is_table ? static_cast<int8_t>(place)
+                                       : static_cast<int8_t>(code));
   }
   for (const float x : checks.random_floats(rows * num_groups)) {
     problem.scales.push_back(is_mxfp4 ? std::ldexp(1.0F, static_cast<int>(x * 9.0F) - 9)
@@ -306,6 +308,9 @@ void add_matmul_checks(KernelChecks& checks) {
                 {.num_rows = 33, .num_outputs = 24, .cols = 74});
     add_problem(checks, stored_as(kind, 32, kind != Quantization::kIq4, ScaleForm::kFactors),
                 {.num_rows = 17, .num_outputs = 40, .cols = 298});
+  }
+  for (const Quantization kind : {Quantization::kNf4, Quantization::kFp4}) {
+    add_problem(checks, stored(kind, 64, false), {.num_rows = 33, .num_outputs = 24, .cols = 138});
   }
   add_problem(checks, stored_as(Quantization::kInt6, 16, false, ScaleForm::kFactors),
               {.num_rows = 6, .num_outputs = 24, .cols = 282});

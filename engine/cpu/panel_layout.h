@@ -11,7 +11,7 @@
 //   int8  line i: 16 quadruples of columns 4i to 4i + 3, each value + 128
 //   int4  line i: 16 quadruples; the lower halves of the bytes are columns 8i to 8i + 3, the upper
 //         ones 8i + 4 to 8i + 7, each value + 8
-//   mxfp4, iq4 as int4, but halves are numbers of codes, which are looked up
+//   mxfp4, table4 as int4, but halves are numbers of codes, which are looked up
 //   int6, int5 as int4, the lower 4 bits of each value + 32 or 16; before the lines of 16 (32)
 //   columns
 //         one with their upper bits: those of column i are in the byte of column i % 4, the lowest
@@ -33,6 +33,7 @@
 
 #include <cstdint>
 
+#include "engine/cpu/code_tables.h"
 #include "engine/tensor/tensor.h"
 
 namespace tgi {
@@ -47,7 +48,7 @@ inline constexpr int64_t kPanelRows = 16;
   return (value + multiple - 1) / multiple * multiple;
 }
 
-enum class PanelType : uint8_t { kF32, kF16, kBF16, kInt8, kInt4, kMxfp4, kInt6, kInt5, kIq4 };
+enum class PanelType : uint8_t { kF32, kF16, kBF16, kInt8, kInt4, kMxfp4, kInt6, kInt5, kTable4 };
 inline constexpr int kNumPanelTypes = 9;
 // Matrices are rounded to the first ones; the others are packed as they are stored.
 inline constexpr int kNumRoundedTypes = 5;
@@ -60,7 +61,7 @@ constexpr void for_integer_panels(Fn fn) {
   fn.template operator()<PanelType::kMxfp4>();
   fn.template operator()<PanelType::kInt6>();
   fn.template operator()<PanelType::kInt5>();
-  fn.template operator()<PanelType::kIq4>();
+  fn.template operator()<PanelType::kTable4>();
 }
 
 // Bits of an integer that lie apart from its lower 4, and columns whose bits share a line.
@@ -74,7 +75,7 @@ TGI_INLINE int64_t upper_line_cols(PanelType type) {
 TGI_INLINE bool is_narrow_integer(PanelType type) {
   return type == PanelType::kInt4 || upper_bits(type) > 0;
 }
-// What is added to integers (of mxfp4 and iq4, once they are looked up).
+// What is added to integers (of mxfp4 and table4, once they are looked up).
 TGI_INLINE int integer_offset(PanelType type) {
   switch (type) {
     case PanelType::kInt4:
@@ -102,7 +103,8 @@ struct GroupHead {
   HeadScales scales = HeadScales::kBF16;
   bool zero_points = false;
   bool minima = false;
-  uint8_t factor_groups = 0;  // of 256 columns, where there are factors
+  uint8_t factor_groups = 0;          // of 256 columns, where there are factors
+  CodeTable table = CodeTable::kIq4;  // of table4
 
   TGI_INLINE bool factors() const { return scales == HeadScales::kFactors; }
   TGI_INLINE int64_t num_groups() const {
@@ -179,7 +181,7 @@ struct PanelLayout {
         return heads_before(col) + col / 4 * 64 + row * 4 + col % 4;
       case PanelType::kInt4:
       case PanelType::kMxfp4:
-      case PanelType::kIq4:
+      case PanelType::kTable4:
         return heads_before(col) + col / 8 * 64 + row * 4 + col % 4;
       case PanelType::kInt6:
       case PanelType::kInt5:

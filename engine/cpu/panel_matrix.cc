@@ -99,8 +99,10 @@ float element_value(const PanelLayout& layout, const std::byte* panel, int64_t r
       return centred(half_byte(), 8) * scale() + minimum();
     case PanelType::kMxfp4:
       return static_cast<float>(kMxfp4Codes[half_byte()]) * scale();
-    case PanelType::kIq4:
-      return static_cast<float>(kIq4Codes[half_byte()]) * scale() + minimum();
+    case PanelType::kTable4: {
+      const int code = kCodeTables[static_cast<int>(layout.head.table)][half_byte()];
+      return static_cast<float>(code - integer_offset(layout.type)) * scale() + minimum();
+    }
     case PanelType::kInt6:
     case PanelType::kInt5: {
       const int upper =
@@ -123,10 +125,17 @@ PanelType integer_panel(Quantization quantization) {
     case Quantization::kInt5:
       return PanelType::kInt5;
     case Quantization::kIq4:
-      return PanelType::kIq4;
+    case Quantization::kNf4:
+    case Quantization::kFp4:
+      return PanelType::kTable4;
     default:
       return PanelType::kInt4;
   }
+}
+
+CodeTable code_table(Quantization quantization) {
+  if (quantization == Quantization::kNf4) return CodeTable::kNf4;
+  return quantization == Quantization::kFp4 ? CodeTable::kFp4 : CodeTable::kIq4;
 }
 
 HeadScales head_scales_of(const MatrixStorage& storage) {
@@ -187,7 +196,8 @@ PanelLayout PanelMatrix::layout_for(const MatrixStorage& storage,
   layout.group_size = storage.group_size;
   layout.head = {.scales = head_scales_of(storage),
                  .zero_points = storage.zero_points,
-                 .minima = storage.minima};
+                 .minima = storage.minima,
+                 .table = code_table(storage.quantization)};
   if (layout.head.factors()) {
     // So that heads are whole lines.
     constexpr int64_t kMostColumns = 64;

@@ -46,6 +46,7 @@ struct MatrixForms {
   bool stored_integers = false;  // of quantised checkpoints
   bool stored_f8 = false;        // their 8-bit floats, as Quantization::kF8E4M3
   bool integer_heads = false;    // of head_matmul, where weights are rounded while loading
+  bool stored_tables = false;    // of checkpoints: 4 bits that stand for numbers, as kNf4 and kFp4
 };
 
 struct DeviceInfo {
@@ -608,7 +609,7 @@ class Backend {
 // A plugin exports two C functions. The first is asked before anything else is touched: a plugin of
 // another number is refused. Raised with every change of what crosses the border (this header, and
 // those that it includes).
-inline constexpr int kBackendAbi = 27;
+inline constexpr int kBackendAbi = 28;
 inline constexpr const char* kBackendAbiSymbol = "tgi_backend_abi";  // int (*)()
 inline constexpr const char* kBackendSymbol = "tgi_backend";         // tgi::Backend* (*)()
 

@@ -32,7 +32,10 @@ MatrixStorage StoragePlan::of(std::span<const TensorEntry* const> entries,
       role == Role::kRouter || role == Role::kSharedOutputGate || role == Role::kStreamRouter;
   if (options_.quantization == Quantization::kNone || is_embedding || is_choice) {
     const auto storage = [&](const StoredForm& stored) {
-      return storage_of(stored, cols, options_.dtype, keeps_.stored_f8);
+      return storage_of(stored, cols, options_.dtype,
+                        {.f8 = keeps_.stored_f8,
+                         // What a router is stored as its tensors say, and it is small.
+                         .tables = keeps_.stored_tables && !is_choice});
     };
     const MatrixStorage first = storage(form(entry));
     const bool all_alike = std::ranges::all_of(

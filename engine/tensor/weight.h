@@ -46,13 +46,15 @@ struct ScaleFactors {
 
 // Integers of 4 or 8 bits, or the codes of mxfp4 or e4m3, in groups of columns. Does not own.
 //   w[r][c] = scales[r][g] * (codes[r][c] - zeros[r][g]) + minima[r][g],   g = c / group_size
-// With minima there are no zeros, and codes of 4 bits are 0 to 15.
+// With minima there are no zeros, and codes of 4 bits are 0 to 15. With a table there are neither:
+//   w[r][c] = scales[r][g] * table[codes[r][c]]
 struct GroupedPart {
   const int8_t* codes = nullptr;  // (rows, cols); of int4 -8 to 7; of e4m3 its bits, finite
   const float* scales = nullptr;  // (rows, num_groups), finite; of mxfp4 powers of two
   const int8_t* zeros = nullptr;  // (optional) as scales, in the range of codes; null: all 0
   const float* minima = nullptr;  // (optional) as scales
   ScaleFactors factors{};         // (optional) of scales and minima
+  const float* table = nullptr;   // (optional) (16) of value_table: codes are places in it
   int64_t group_size = 0;         // the last group may have fewer columns
   int64_t num_groups = 0;
 };
@@ -75,17 +77,62 @@ struct HostWeight {
 // The first three can be asked for, the others only come out of checkpoints. kMxfp4: 4 bits of e2m1
 // in groups of 32, whose scales are powers of two of one byte; its codes are twice the values: -12,
 // -8, -6, -4 to 4, 6, 8, 12. kIq4: 4 bits that stand for one of kIq4Codes. kF8E4M3: 8-bit floats;
-// what is multiplied with is the value of the code.
-enum class Quantization : uint8_t { kNone, kInt8, kInt4, kMxfp4, kInt6, kInt5, kIq4, kF8E4M3 };
+// what is multiplied with is the value of the code. kNf4, kFp4: 4 bits that stand for one of
+// kNf4Values, kFp4Values; devices may round these to 7 bits and a sign, as they do x.
+enum class Quantization : uint8_t {
+  kNone,
+  kInt8,
+  kInt4,
+  kMxfp4,
+  kInt6,
+  kInt5,
+  kIq4,
+  kF8E4M3,
+  kNf4,
+  kFp4,
+};
 
-inline constexpr std::string_view kQuantizationNames[] = {"none", "int8", "int4", "mxfp4",
-                                                          "int6", "int5", "iq4",  "f8e4m3"};
+inline constexpr std::string_view kQuantizationNames[] = {"none", "int8", "int4",   "mxfp4", "int6",
+                                                          "int5", "iq4",  "f8e4m3", "nf4",   "fp4"};
 
 inline constexpr int32_t kMxfp4GroupSize = 32;
 inline constexpr int8_t kMxfp4Codes[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 // Of ggml's IQ4_NL and IQ4_XS.
 inline constexpr int8_t kIq4Codes[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
                                          1,    13,   25,  38,  53,  69,  89,  113};
+
+// Of bitsandbytes. Quantiles of the normal distribution; and a sign, two bits of exponent and one
+// of mantissa, the largest scaled to 1.
+inline constexpr float kNf4Values[16] = {
+    -1.0F,
+    -0.6961928009986877F,
+    -0.5250730514526367F,
+    -0.39491748809814453F,
+    -0.28444138169288635F,
+    -0.18477343022823334F,
+    -0.09105003625154495F,
+    0.0F,
+    0.07958029955625534F,
+    0.16093020141124725F,
+    0.24611230194568634F,
+    0.33791524171829224F,
+    0.44070982933044434F,
+    0.5626170039176941F,
+    0.7229568362236023F,
+    1.0F,
+};
+inline constexpr float kFp4Values[16] = {
+    0.0F,          0.0625F / 12.0F,  8.0F / 12.0F,  1.0F,
+    4.0F / 12.0F,  6.0F / 12.0F,     2.0F / 12.0F,  3.0F / 12.0F,
+    0.0F,          -0.0625F / 12.0F, -8.0F / 12.0F, -1.0F,
+    -4.0F / 12.0F, -6.0F / 12.0F,    -2.0F / 12.0F, -3.0F / 12.0F,
+};
+
+// Of codes that are places in it; null: they are numbers.
+constexpr const float* value_table(Quantization quantization) {
+  if (quantization == Quantization::kNf4) return kNf4Values;
+  return quantization == Quantization::kFp4 ? kFp4Values : nullptr;
+}
 
 // Of a stored integer; those of mxfp4 and iq4 are numbers of codes. With minima the integers of
 // less than 8 bits are not below 0.
@@ -98,6 +145,8 @@ constexpr int integer_bits(Quantization quantization) {
     case Quantization::kInt4:
     case Quantization::kMxfp4:
     case Quantization::kIq4:
+    case Quantization::kNf4:
+    case Quantization::kFp4:
       return 4;
     default:
       return 8;

@@ -50,7 +50,7 @@ StoredForm common_form(std::span<const StoredForm> forms) {
     // Zero points and codes of floats mean nothing beside other integers; one group per row has no
     // size here.
     if (form.bits == 0 || form.zero_points || form.group_size == 0) return {};
-    if (form.is_mxfp4 || form.is_f8) return {};
+    if (form.is_mxfp4 || form.is_f8 || form.table != Quantization::kNone) return {};
     out.minima = out.minima || form.minima;
     if (form.scales != out.scales) out.scales = ScaleForm::kF32;
     out.group_size = std::gcd(out.group_size, form.group_size);
@@ -64,6 +64,7 @@ static Quantization quantization_of(const StoredForm& form) {
   if (form.is_mxfp4) return Quantization::kMxfp4;
   if (form.is_iq4) return Quantization::kIq4;
   if (form.is_f8) return Quantization::kF8E4M3;
+  if (form.table != Quantization::kNone) return form.table;
   switch (form.bits) {
     case 4:
       return Quantization::kInt4;
@@ -76,9 +77,10 @@ static Quantization quantization_of(const StoredForm& form) {
   }
 }
 
-MatrixStorage storage_of(const StoredForm& form, Range cols, DType dtype, bool keeps_f8) {
+MatrixStorage storage_of(const StoredForm& form, Range cols, DType dtype, KeptForms keeps) {
   MatrixStorage out(dtype);
-  if (form.bits == 0 || (form.is_f8 && !keeps_f8)) return out;
+  const bool is_table = form.table != Quantization::kNone;
+  if (form.bits == 0 || (form.is_f8 && !keeps.f8) || (is_table && !keeps.tables)) return out;
   // The devices round activations by the same groups: not too large ones.
   constexpr int64_t kLargest = 128;
   const int64_t shared = form.group_size == 0 ? kLargest : std::gcd(form.group_size, cols.begin);

@@ -67,6 +67,8 @@ struct StoredForm {
   bool is_mxfp4 = false;  // the 4 bits are those of Quantization::kMxfp4
   bool is_iq4 = false;    // integers of 8 bits are some of kIq4Codes
   bool is_f8 = false;     // the 8 bits are floats, e4m3: for devices that keep those
+  // The 4 bits are places in its table (value_table): for devices that keep those.
+  Quantization table = Quantization::kNone;
   ScaleForm scales = ScaleForm::kF32;
 };
 
@@ -135,8 +137,12 @@ StoredForm common_form(std::span<const StoredForm> forms);
 
 // How a device holds columns `cols` of a matrix of this form: integers in groups of a size that
 // devices have kernels for and that divides the stored groups and their offset, or `dtype`.
-// `keeps_f8`: the device has kernels for 8-bit floats too.
-MatrixStorage storage_of(const StoredForm& form, Range cols, DType dtype, bool keeps_f8 = false);
+// `keeps`: what the device has kernels for beside integers.
+struct KeptForms {
+  bool f8 = false;
+  bool tables = false;
+};
+MatrixStorage storage_of(const StoredForm& form, Range cols, DType dtype, KeptForms keeps = {});
 
 // The format of that name: a specialisation in its own file, for "dense" and for each name of
 // kWeightFormatNames. A name that no file has a format for does not link.

@@ -182,11 +182,13 @@ struct GroupedWeight {
     const int64_t num_groups = (cols + storage.group_size - 1) / storage.group_size;
     const bool is_iq4 = storage.quantization == Quantization::kIq4;
     const bool is_f8 = storage.quantization == Quantization::kF8E4M3;
+    const bool is_table = value_table(storage.quantization) != nullptr;
     const int32_t top = is_iq4 ? 127 : (1 << (integer_bits(storage.quantization) - 1)) - 1;
     const bool is_mxfp4 = storage.quantization == Quantization::kMxfp4;
     const bool has_sign = !storage.minima || top == 127;
     for (int64_t i = 0; i < rows * cols; ++i) {
-      codes.push_back(is_mxfp4   ? kMxfp4Codes[random.integer(0, 15)]
+      codes.push_back(is_table   ? static_cast<int8_t>(random.integer(0, 15))
+                      : is_mxfp4 ? kMxfp4Codes[random.integer(0, 15)]
                       : is_iq4   ? kIq4Codes[random.integer(0, 15)]
                       : is_f8    ? finite_e4m3(random)
                       : has_sign ? static_cast<int8_t>(random.integer(-top - 1, top))
@@ -214,6 +216,7 @@ struct GroupedWeight {
                                   .group_scales = data_or_null(group_scales),
                                   .block_minima = data_or_null(block_minima),
                                   .group_minima = data_or_null(group_minima)},
+                      .table = value_table(storage.quantization),
                       .group_size = storage.group_size,
                       .num_groups = num_groups};
   }

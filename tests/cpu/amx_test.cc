@@ -88,14 +88,16 @@ void check(PanelType type, const MatmulKernel& amx) {
 }
 
 // The integers of a checkpoint, with other scales and with zero points.
-void check_stored(PanelType type, const MatmulKernel& amx) {
+void check_stored(PanelType type,
+                  const MatmulKernel& amx,
+                  Quantization table = Quantization::kIq4) {
   ThreadPool pool(1);
   Random random(29);
   const bool is_mxfp4 = type == PanelType::kMxfp4;
-  const bool is_iq4 = type == PanelType::kIq4;
+  const bool is_table = type == PanelType::kTable4;
   const Quantization kind = type == PanelType::kInt8   ? Quantization::kInt8
                             : is_mxfp4                 ? Quantization::kMxfp4
-                            : is_iq4                   ? Quantization::kIq4
+                            : is_table                 ? table
                             : type == PanelType::kInt6 ? Quantization::kInt6
                             : type == PanelType::kInt5 ? Quantization::kInt5
                                                        : Quantization::kInt4;
@@ -110,8 +112,9 @@ void check_stored(PanelType type, const MatmulKernel& amx) {
                            {false, true, ScaleForm::kF16},
                            {false, false, ScaleForm::kFactors},
                            {false, true, ScaleForm::kFactors}}) {
-    if ((is_iq4 || upper_bits(type) > 0) && form.zero_points) continue;
-    if (is_iq4 && form.minima) continue;
+    if ((is_table || upper_bits(type) > 0) && form.zero_points) continue;
+    if (is_table && form.minima) continue;
+    if (value_table(kind) != nullptr && form.scales != ScaleForm::kF32) continue;
     if (is_mxfp4 && (form.zero_points || form.minima || form.scales != ScaleForm::kF32)) continue;
     for (const auto& [rows, outputs, k, any_group_size] :
          {std::tuple{1, 16, 64, 32}, {17, 33, 200, 64}, {40, 48, 300, 96}, {33, 20, 1250, 128}}) {

@@ -143,6 +143,7 @@ const NamedStorage kStorages[] = {
     {"q5_k", stored_groups(Quantization::kInt5, 32, true, ScaleForm::kFactors), true},
     {"q6_k", stored_groups(Quantization::kInt6, 16, false, ScaleForm::kFactors), true},
     {"iq4_xs", stored_groups(Quantization::kIq4, 32, false, ScaleForm::kFactors), false},
+    {"nf4", stored_groups(Quantization::kNf4, 64, false, ScaleForm::kF32), true},
     {"f16", DType::kF16, false},
     {"f32", DType::kF32, false}};
 

@@ -63,8 +63,9 @@ void load(const Json& config, const FileSource& files) {
   if (!problems.empty()) return;
   for (const Range cols : {Range{0, 64}, {32, 32}, {8, 40}}) {
     const Range rows = {3, 9};
-    for (const bool keeps_f8 : {false, true}) {
-      const MatrixStorage storage = storage_of(form, cols, DType::kBF16, keeps_f8);
+    for (const bool keeps_all : {false, true}) {
+      const MatrixStorage storage =
+          storage_of(form, cols, DType::kBF16, {.f8 = keeps_all, .tables = keeps_all});
       use(format.slice(config, *checkpoint, spec, tensors, rows, cols, storage), rows, cols);
     }
     use(format.slice(config, *checkpoint, spec, tensors, rows, cols, DType::kF32), rows, cols);

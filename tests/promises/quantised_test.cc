@@ -113,7 +113,7 @@ TEST_CASE("the cpu backend is near transformers, and exact where weights are dec
       INFO(folder << " on " << num_ranks << " ranks");
       const Difference difference = difference_to_golden(folder, {.num_ranks = num_ranks});
       const bool is_decoded = std::ranges::any_of(
-          std::array{"fp8", "act-order", "bnb-nf4", "bnb-fp4", "hqq"},
+          std::array{"fp8", "act-order", "bnb-nf4-gpt2", "bnb-nf4-nested-odd", "hqq"},
           [&](const char* part) { return folder.find(part) != std::string::npos; });
       if (is_decoded) {
         CHECK(difference.largest < 1e-4 * difference.largest_logit);
@@ -123,7 +123,10 @@ TEST_CASE("the cpu backend is near transformers, and exact where weights are dec
       // With four levels most weights are far from zero: sums have more of the activations'
       // rounding.
       const bool is_coarse = folder.find("gptq-2bit") != std::string::npos;
-      CHECK(difference.largest < (is_coarse ? 0.1 : 0.05) * difference.largest_logit);
+      // Of a table the numbers are rounded, too.
+      const bool is_table = folder.find("bnb-nf4") != std::string::npos;
+      const double part = is_coarse ? 0.1 : is_table ? 0.07 : 0.05;
+      CHECK(difference.largest < part * difference.largest_logit);
       CHECK(difference.divergence < (is_coarse ? 2e-3 : 1e-3));
       CHECK(difference.num_other_best <= difference.num_positions / 6);
     }
@@ -132,8 +135,9 @@ TEST_CASE("the cpu backend is near transformers, and exact where weights are dec
 
 TEST_CASE(
     "a quantised checkpoint's answers have the same bits in any batch, alone and everywhere") {
-  for (const char* name : {"awq", "ct-int4", "gptq-v2-8bit-row-qwen2", "ct-fp8", "youtu-awq",
-                           "ct-nvfp4", "modelopt-mixed", "bitnet", "bnb-int8"}) {
+  for (const char* name :
+       {"awq", "ct-int4", "gptq-v2-8bit-row-qwen2", "ct-fp8", "youtu-awq", "ct-nvfp4",
+        "modelopt-mixed", "bitnet", "bnb-int8", "bnb-nf4-skip", "bnb-fp4"}) {
     const auto files = open_folder(std::string(TGI_SOURCE_DIR "/tests/golden/quantised/") + name);
     const Json golden = parse_json(files->require_text("golden.json"), 16);
     std::vector<Asked> asked;

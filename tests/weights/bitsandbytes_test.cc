@@ -58,6 +58,87 @@ TEST_CASE("matrices of bitsandbytes are the values that it has itself, whole and
   }
 }
 
+// Rows of 128 columns, so that no block ends within one: with codes and scales of its own.
+Quantised whole_blocks(bool is_nf4, int64_t block_size) {
+  Quantised out(is_nf4 ? "nf4" : "fp4");
+  out.shape = {6, 128};
+  std::string codes;
+  for (int i = 0; i < 6 * 64; ++i) codes.push_back(static_cast<char>(i * 37 + i / 9));
+  out.tensors[""].data = codes;
+  out.tensors[""].dtype = "U8";
+  out.tensors[""].shape = "[384,1]";
+  std::vector<float> scales;
+  for (int i = 0; i < 6 * 128 / block_size; ++i) scales.push_back(0.5F + static_cast<float>(i) / 7);
+  out.tensors[".absmax"].data = f32_bytes(scales);
+  out.tensors[".absmax"].shape = fmt::format("[{}]", scales.size());
+  const std::string state = is_nf4 ? kNf4State : ".quant_state.bitsandbytes__fp4";
+  Json changed = parse_json(out.tensors.at(state).data);
+  changed["blocksize"] = block_size;
+  changed["shape"] = {6, 128};
+  out.tensors[state].data = changed.dump();
+  out.tensors[state].shape = fmt::format("[{}]", out.tensors[state].data.size());
+  return out;
+}
+
+TEST_CASE("4 bits go to devices that keep them as they are, where blocks are of one row") {
+  for (const bool is_nf4 : {false, true}) {
+    for (const int64_t block_size : {64, 128}) {
+      INFO((is_nf4 ? "nf4" : "fp4") << ", blocks of " << block_size);
+      const Quantised quantised = whole_blocks(is_nf4, block_size);
+      const MatrixSpec spec = quantised.spec();
+      const StoredForm form = form_of(quantised.quantization, spec);
+      CHECK(form.bits == 4);
+      CHECK_FALSE(storage_of(form, {0, 128}, DType::kBF16).stored);
+      for (const Range cols : {Range{0, 128}, {64, 64}, {32, 96}}) {
+        const MatrixStorage storage = storage_of(form, cols, DType::kBF16, {.tables = true});
+        REQUIRE(storage.quantization == (is_nf4 ? Quantization::kNf4 : Quantization::kFp4));
+        CHECK(storage.group_size == (cols.begin == 32 ? 32 : 64));
+        const HostWeight kept = load_matrix(quantised, spec, {1, 4}, cols, storage).weight;
+        const std::vector<float> values =
+            numbers_of(load_matrix(quantised, spec, {1, 4}, cols).weight);
+        REQUIRE(kept.format == "grouped");
+        REQUIRE(kept.grouped.table == value_table(storage.quantization));
+        bool same = true;
+        for (int64_t i = 0; i < 4 * cols.count; ++i) {
+          const int64_t group =
+              i / cols.count * kept.grouped.num_groups + i % cols.count / storage.group_size;
+          same = same && kept.grouped.scales[group] * kept.grouped.table[kept.grouped.codes[i]] ==
+                             values[static_cast<size_t>(i)];
+        }
+        CHECK(same);
+      }
+    }
+  }
+  const Quantised odd("nf4, rows of an odd length");
+  CHECK(form_of(odd.quantization, odd.spec()).bits == 0);
+}
+
+TEST_CASE("what is planned in 4 bits of a table and is stored otherwise is refused by name") {
+  Quantised quantised = whole_blocks(true, 64);
+  const MatrixSpec spec = quantised.spec();
+  const MatrixStorage storage =
+      storage_of(form_of(quantised.quantization, spec), {0, 128}, DType::kBF16, {.tables = true});
+  const auto refused = [&](const Quantised& stored) {
+    try {
+      (void)load_matrix(stored, spec, {0, 6}, {0, 128}, storage);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK_THAT(refused(whole_blocks(true, 32)),
+             Catch::Contains("blocks of 32 elements, expected a multiple of 64"));
+  Quantised plain = quantised;
+  for (const char* name : {".absmax", ".quant_map", kNf4State}) plain.tensors.erase(name);
+  plain.tensors[""] = {.name = {},
+                       .dtype = "F32",
+                       .shape = "[6,128]",
+                       .data = f32_bytes(std::vector<float>(768, 0.5F))};
+  CHECK_THAT(refused(plain), Catch::Contains("expected codes with model.layers.0.mlp.up_proj."
+                                             "weight.absmax beside them, got F32") &&
+                                 Catch::Contains("llm_int8_skip_modules"));
+}
+
 TEST_CASE("parameters of three dimensions and rows by turns are found in bitsandbytes' blocks") {
   const Quantised stack("nf4, three dimensions");
   MatrixSpec spec{.name = kGoldenModule, .prefix = "model.", .rows = 8, .cols = 20};

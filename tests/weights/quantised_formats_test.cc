@@ -209,7 +209,7 @@ TEST_CASE("devices take over groups that kernels have, others are decoded") {
 static void check_kept_f8(const Stored& checkpoint, Range cols, int32_t group_size) {
   const JsonReader config(checkpoint.config, "");
   const StoredForm form = find_weight_format(config).form_of(checkpoint.config, matrix());
-  const MatrixStorage storage = storage_of(form, cols, DType::kBF16, true);
+  const MatrixStorage storage = storage_of(form, cols, DType::kBF16, {.f8 = true});
   CHECK(storage.quantization == Quantization::kF8E4M3);
   CHECK(storage.group_size == group_size);
   const HostWeight kept = load(checkpoint, {7, 20}, cols, storage);

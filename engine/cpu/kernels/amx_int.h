@@ -125,9 +125,11 @@ class AmxInt {
     return to;
   }
 
-  static typename Ints::Lines integers(const typename Ints::Lines& halves, int offset) {
+  typename Ints::Lines integers(const typename Ints::Lines& halves, int offset) const {
     if constexpr (kIsMxfp4) return halves.looked_up(kMxfp4Bytes).minus(offset);
-    if constexpr (kType == PanelType::kIq4) return halves.looked_up(kIq4Bytes).minus(offset);
+    if constexpr (kType == PanelType::kTable4) {
+      return halves.looked_up(kCodeTables[static_cast<int>(block_.head.table)]).minus(offset);
+    }
     return halves.minus(offset);
   }
 

@@ -42,9 +42,6 @@ float quantise_group(const float* x, int64_t count, int64_t group_size, int8_t* 
 // Twice the values of e2m1 by their code, + 12.
 alignas(16) inline constexpr uint8_t kMxfp4Bytes[16] = {12, 13, 14, 15, 16, 18, 20, 24,
                                                         12, 11, 10, 9,  8,  6,  4,  0};
-// The codes of iq4, + 128.
-alignas(16) inline constexpr uint8_t kIq4Bytes[16] = {1,   24,  45,  63,  79,  93,  106, 118,
-                                                      129, 141, 153, 166, 181, 197, 217, 241};
 
 // `Ints` computes with sixteen lanes of int32:
 //   V
@@ -104,6 +101,7 @@ class DotInt {
                                          V (&sums)[MR][NP],
                                          const Prefetch& prefetch) const {
     ParkedTile<V, MR, NP> parked(sums);
+    const uint8_t(&table)[16] = kIsMxfp4 ? kMxfp4Bytes : kCodeTables[static_cast<int>(head_.table)];
     const int64_t head_groups = head_.num_groups();  // a power of 2
     const int head_shift = __builtin_ctzll(static_cast<uint64_t>(head_groups));
     const int64_t head_stride = head_groups * group_bytes_ + head_.bytes();
@@ -164,10 +162,12 @@ class DotInt {
           });
           if constexpr (kLineCols == 8) {
             typename Ints::Lines lower[NP];
-            unrolled<NP>(TGI_UNROLLED(j) { lower[j.value] = integers(lines[j.value].lower()); });
+            unrolled<NP>(
+                TGI_UNROLLED(j) { lower[j.value] = integers(lines[j.value].lower(), table); });
             add(from, x_stride_bytes, lower, totals);
             from += 4 * Ints::kXBytes;
-            unrolled<NP>(TGI_UNROLLED(j) { lines[j.value] = integers(lines[j.value].upper()); });
+            unrolled<NP>(
+                TGI_UNROLLED(j) { lines[j.value] = integers(lines[j.value].upper(), table); });
           }
           add(from, x_stride_bytes, lines, totals);
           from += 4 * Ints::kXBytes;
@@ -230,9 +230,10 @@ class DotInt {
     return scale;
   }
 
-  [[gnu::always_inline]] static typename Ints::Lines integers(const typename Ints::Lines& halves) {
-    if constexpr (kIsMxfp4) return halves.looked_up(kMxfp4Bytes);
-    if constexpr (kType == PanelType::kIq4) return halves.looked_up(kIq4Bytes);
+  [[gnu::always_inline]] static typename Ints::Lines integers(const typename Ints::Lines& halves,
+                                                              const uint8_t (&table)[16]) {
+    constexpr bool kIsLookedUp = kIsMxfp4 || kType == PanelType::kTable4;
+    if constexpr (kIsLookedUp) return halves.looked_up(table);
     return halves;
   }
 

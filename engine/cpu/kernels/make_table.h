@@ -35,7 +35,7 @@ constexpr KernelTable make_kernel_table(std::string_view isa) {
                  matmul_kernel<DotInt<Ints, PanelType::kMxfp4>>(),
                  matmul_kernel<DotInt<Ints, PanelType::kInt6>>(),
                  matmul_kernel<DotInt<Ints, PanelType::kInt5>>(),
-                 matmul_kernel<DotInt<Ints, PanelType::kIq4>>()},
+                 matmul_kernel<DotInt<Ints, PanelType::kTable4>>()},
       .matmul_many = {},
       .pack = {pack_panel<V, DType::kF32>, pack_panel<V, DType::kF16>, pack_panel<V, DType::kBF16>,
                quantise_panel<V, QuantiseInt8<V>>, quantise_panel<V, QuantiseInt4<V>>},

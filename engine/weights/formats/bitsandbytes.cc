@@ -129,7 +129,12 @@ StoredForm form_of(const Json& config, const MatrixSpec& spec) {
   const BitsAndBytesConfig bnb = read_bitsandbytes(config);
   if (!is_meant(bnb, spec)) return {};
   if (!bnb.is_8bit) {
-    return {.quantised_as = bnb.is_nf4 ? "bitsandbytes' nf4" : "bitsandbytes' fp4"};
+    StoredForm form{.quantised_as = bnb.is_nf4 ? "bitsandbytes' nf4" : "bitsandbytes' fp4"};
+    if (!has_whole_blocks(spec)) return form;
+    form.bits = 4;
+    form.group_size = kKeptBlock;
+    form.table = bnb.is_nf4 ? Quantization::kNf4 : Quantization::kFp4;
+    return form;
   }
   return {.quantised_as = "bitsandbytes with 8 bits", .bits = bnb.keeps_numbers ? 0 : 8};
 }
@@ -216,14 +221,19 @@ HostWeight slice(const Json& /*config*/,
   if (find_array(tensors, "SCB") != nullptr) {
     return slice_8bit(checkpoint, spec, tensors, rows, cols, storage);
   }
-  if (tensors.size() > 1) return slice_4bit(checkpoint, spec, tensors, rows, cols);
+  if (tensors.size() > 1) {
+    return slice_4bit(checkpoint, spec, tensors, {.rows = rows, .cols = cols, .storage = storage});
+  }
   if (storage.stored) {
+    const std::string_view module = module_name(spec);
+    const bool is_8bit = storage.quantization == Quantization::kInt8;
+    const std::string expected = is_8bit
+                                     ? fmt::format("I8 with {}.SCB beside it", module)
+                                     : fmt::format("codes with {}.absmax beside them", spec.name);
     throw Error(Code::kUnsupported,
-                fmt::format("tensor {}: expected I8 with {}.SCB beside it, got {}; if it was not "
-                            "meant to be quantised, name {} in "
-                            "quantization_config.llm_int8_skip_modules",
-                            tensors.front()->name, module_name(spec), tensors.front()->dtype_name,
-                            module_name(spec)));
+                fmt::format("tensor {}: expected {}, got {}; if it was not meant to be quantised, "
+                            "name {} in quantization_config.llm_int8_skip_modules",
+                            tensors.front()->name, expected, tensors.front()->dtype_name, module));
   }
   return slice_dense(checkpoint, spec, *tensors.front(), rows, cols);
 }

@@ -22,6 +22,7 @@ namespace tgi {
 namespace {
 
 constexpr int64_t kNestedCodes = 256;
+constexpr int64_t kTableSize = 16;
 constexpr std::string_view kStates[] = {"quant_state.bitsandbytes__nf4",
                                         "quant_state.bitsandbytes__fp4"};
 
@@ -84,12 +85,16 @@ struct Places {
   int64_t at(int64_t row, int64_t col) const { return first + row * row_stride + col * col_stride; }
 };
 
+Quantization table_kind(bool is_nf4) {
+  return is_nf4 ? Quantization::kNf4 : Quantization::kFp4;
+}
+
 // The library goes by the name of the table and not by what is stored of it.
 void check_table(const ArrayReader& table, bool is_nf4) {
   constexpr float kRounding = 1e-5F;
-  const Table4Bit& expected = table_4bit(is_nf4);
-  for (size_t i = 0; i < expected.size(); ++i) {
-    const float got = table.number(static_cast<int64_t>(i));
+  const float* const expected = value_table(table_kind(is_nf4));
+  for (int64_t i = 0; i < kTableSize; ++i) {
+    const float got = table.number(i);
     if (std::fabs(got - expected[i]) <= kRounding) continue;
     throw Error(Code::kUnsupported,
                 fmt::format("tensor {}: code {} stands for {}, expected {} as of {}; other tables "
@@ -127,7 +132,7 @@ std::vector<float> read_scales(const Checkpoint& checkpoint,
 }
 
 void collect_scales(ArrayCollector& arrays, const BitsAndBytesState& state, int64_t num_blocks) {
-  arrays.require("quant_map", {"F32"}, {{std::ssize(table_4bit(state.is_nf4))}});
+  arrays.require("quant_map", {"F32"}, {{kTableSize}});
   if (!state.nested) return arrays.require("absmax", {"F32"}, {{num_blocks}});
   arrays.require("absmax", {"U8"}, {{num_blocks}});
   arrays.require("nested_absmax", {"F32"}, {{blocks_in(num_blocks, state.nested->block_size)}});
@@ -198,15 +203,74 @@ std::vector<const StoredTensor*> collect_4bit(const Checkpoint& checkpoint,
   return out;
 }
 
+namespace {
+
+// The codes and the scales of their blocks as they are.
+HostWeight keep_4bit(const Checkpoint& checkpoint,
+                     const MatrixSpec& spec,
+                     std::span<const StoredTensor* const> tensors,
+                     const BitsAndBytesState& state,
+                     const Block4Bit& wanted) {
+  const Range rows = wanted.rows;
+  const Range cols = wanted.cols;
+  if (wanted.storage.quantization != table_kind(state.is_nf4)) {
+    throw Error(Code::kInvalidArgument,
+                fmt::format("tensor {}: is {}, and quantization_config.bnb_4bit_quant_type says {}",
+                            tensors[1]->name, state.is_nf4 ? "nf4" : "fp4",
+                            quantization_name(wanted.storage.quantization)));
+  }
+  if (state.block_size % kKeptBlock != 0) {
+    throw Error(Code::kUnsupported,
+                fmt::format("tensor {}: blocks of {} elements, expected a multiple of {}, as "
+                            "transformers writes them; quantise the model anew with those",
+                            tensors[1]->name, state.block_size, kKeptBlock));
+  }
+  const ArrayReader codes(checkpoint, *tensors[0]);
+  const Places places(spec);
+  DecodedBlock block(spec.name, rows, cols);
+  block.cut_groups(cols, kKeptBlock, false);
+  if (!block.codes.empty()) {
+    const int shift = std::countr_zero(static_cast<uint64_t>(state.block_size));
+    const int64_t last = places.at(rows.begin + rows.count - 1, cols.begin + cols.count - 1);
+    const int64_t first_block = places.at(rows.begin, cols.begin) >> shift;
+    const std::vector<float> scales =
+        read_scales(checkpoint, tensors, state, first_block, (last >> shift) + 1);
+    decode_parallel(rows.count, cols.count, [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        for (int64_t col = 0; col < cols.count; ++col) {
+          const int64_t place = places.at(rows.begin + row, cols.begin + col);
+          const uint8_t both = codes.byte(place / 2);
+          block.codes[static_cast<size_t>(row * cols.count + col)] =
+              static_cast<int8_t>(place % 2 == 0 ? both >> 4 : both & 15);
+          block.scales[static_cast<size_t>(row * block.num_groups +
+                                           block.group_of[static_cast<size_t>(col)])] =
+              scales[static_cast<size_t>((place >> shift) - first_block)];
+        }
+      }
+    });
+  }
+  HostWeight out = to_host_weight(std::move(block), wanted.storage);
+  out.grouped.table = value_table(wanted.storage.quantization);
+  return out;
+}
+
+}  // namespace
+
+bool has_whole_blocks(const MatrixSpec& spec) {
+  return spec.stack.count == 0 && !is_transposed(spec) && spec.cols % kKeptBlock == 0;
+}
+
 HostWeight slice_4bit(const Checkpoint& checkpoint,
                       const MatrixSpec& spec,
                       std::span<const StoredTensor* const> tensors,
-                      Range rows,
-                      Range cols) {
+                      const Block4Bit& wanted) {
+  const Range rows = wanted.rows;
+  const Range cols = wanted.cols;
   const ArrayReader codes(checkpoint, *tensors[0]);
   const BitsAndBytesState state =
       parse_bitsandbytes_state(checkpoint.bytes(*tensors[1]), tensors[1]->name);
   check_table(ArrayReader(checkpoint, *find_array(tensors, "quant_map")), state.is_nf4);
+  if (wanted.storage.stored) return keep_4bit(checkpoint, spec, tensors, state, wanted);
   const Places places(spec);
   ScratchVector<float> values(static_cast<size_t>(rows.count * cols.count));
   if (values.empty()) return to_host_weight(spec.name, rows.count, cols.count, std::move(values));
@@ -216,7 +280,7 @@ HostWeight slice_4bit(const Checkpoint& checkpoint,
   const int64_t first_block = places.at(rows.begin, cols.begin) >> shift;
   const std::vector<float> scales =
       read_scales(checkpoint, tensors, state, first_block, (last >> shift) + 1);
-  const Table4Bit& table = table_4bit(state.is_nf4);
+  const float* const table = value_table(table_kind(state.is_nf4));
   decode_parallel(rows.count, cols.count, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       float* to = values.data() + row * cols.count;

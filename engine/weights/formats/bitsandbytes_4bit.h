@@ -30,11 +30,24 @@ std::vector<const StoredTensor*> collect_4bit(const Checkpoint& checkpoint,
                                               bool is_nf4,
                                               WeightProblems& problems);
 
-// As WeightFormat::slice: numbers, for there is no device with kernels for the tables.
+// Columns of a group where the codes are kept: the blocks that transformers writes are as large, or
+// a multiple.
+inline constexpr int64_t kKeptBlock = 64;
+
+// Whether no block ends in the middle of a row, so that they are groups of its columns.
+bool has_whole_blocks(const MatrixSpec& spec);
+
+struct Block4Bit {
+  Range rows;
+  Range cols;
+  const MatrixStorage& storage;
+};
+
+// As WeightFormat::slice. Throws kUnsupported for codes that are to be kept, and whose blocks are
+// not of a multiple of kKeptBlock.
 HostWeight slice_4bit(const Checkpoint& checkpoint,
                       const MatrixSpec& spec,
                       std::span<const StoredTensor* const> tensors,
-                      Range rows,
-                      Range cols);
+                      const Block4Bit& wanted);
 
 }  // namespace tgi

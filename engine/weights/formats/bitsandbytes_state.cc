@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string_view>
 
@@ -92,37 +93,6 @@ BitsAndBytesState read_state(const JsonReader& state) {
 }
 
 }  // namespace
-
-const Table4Bit& table_4bit(bool is_nf4) {
-  // Quantiles of the normal distribution.
-  static constexpr Table4Bit kNf4 = {
-      -1.0F,
-      -0.6961928009986877F,
-      -0.5250730514526367F,
-      -0.39491748809814453F,
-      -0.28444138169288635F,
-      -0.18477343022823334F,
-      -0.09105003625154495F,
-      0.0F,
-      0.07958029955625534F,
-      0.16093020141124725F,
-      0.24611230194568634F,
-      0.33791524171829224F,
-      0.44070982933044434F,
-      0.5626170039176941F,
-      0.7229568362236023F,
-      1.0F,
-  };
-  // A sign, two bits of exponent and one of mantissa, the largest scaled to 1.
-  constexpr float kMax = 12.0F;
-  static constexpr Table4Bit kFp4 = {
-      0.0F,         0.0625F / kMax,  8.0F / kMax,  1.0F,
-      4.0F / kMax,  6.0F / kMax,     2.0F / kMax,  3.0F / kMax,
-      0.0F,         -0.0625F / kMax, -8.0F / kMax, -1.0F,
-      -4.0F / kMax, -6.0F / kMax,    -2.0F / kMax, -3.0F / kMax,
-  };
-  return is_nf4 ? kNf4 : kFp4;
-}
 
 BitsAndBytesState parse_bitsandbytes_state(std::span<const std::byte> bytes,
                                            const std::string& tensor) {

@@ -4,7 +4,6 @@
 // Source: QuantState of bitsandbytes/functional.py, 0.41 to 0.50.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -26,11 +25,6 @@ struct BitsAndBytesState {
   std::vector<int64_t> shape;  // of the matrix
   std::optional<NestedScales> nested{};
 };
-
-using Table4Bit = std::array<float, 16>;
-
-// The numbers that codes stand for, times the scale of their block.
-const Table4Bit& table_4bit(bool is_nf4);
 
 // `tensor` is the name of the one with these bytes. Throws kInvalidArgument or kUnsupported naming
 // it and the field.
