@@ -2,6 +2,9 @@
 
 import json
 import shutil
+import struct
+
+import numpy
 
 BLOCK = 64
 TABLES = {
@@ -12,38 +15,62 @@ TABLES = {
 }
 
 
-def quantise(weight, table):
+def quantise(numbers, table):
     """Codes and the scale of each block, to the nearest number of the table."""
-    import torch
+    blocks = numbers.reshape(-1, BLOCK)
+    scales = numpy.abs(blocks).max(1)
+    parts = blocks / numpy.maximum(scales, 1e-30)[:, None]
+    order = numpy.argsort(table)
+    borders = (table[order][1:] + table[order][:-1]) / 2
+    return order[numpy.searchsorted(borders, parts)].astype(numpy.uint8).ravel(), scales
 
-    blocks = weight.float().reshape(-1, BLOCK)
-    scales = blocks.abs().amax(1)
-    parts = blocks / scales.clamp(min=1e-30)[:, None]
-    codes = torch.cat([(part[..., None] - table).abs().argmin(-1) for part in parts.split(4096)])
-    return codes.flatten().to(torch.uint8), scales
+
+def read(path):
+    """Name, dtype, shape and bytes of each tensor."""
+    data = path.read_bytes()
+    (size,) = struct.unpack_from("<Q", data)
+    for name, tensor in json.loads(data[8 : 8 + size]).items():
+        if name != "__metadata__":
+            begin, end = tensor["data_offsets"]
+            yield name, tensor["dtype"], tensor["shape"], data[8 + size + begin : 8 + size + end]
+
+
+def numbers_of(dtype, data):
+    if dtype != "BF16":
+        return numpy.frombuffer(data, {"F32": "<f4", "F16": "<f2"}[dtype]).astype(numpy.float32)
+    return (numpy.frombuffer(data, "<u2").astype(numpy.uint32) << 16).view(numpy.float32)
+
+
+def save(path, tensors):
+    header, at = {"__metadata__": {"format": "pt"}}, 0
+    for name, dtype, shape, data in tensors:
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [at, at + len(data)]}
+        at += len(data)
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    path.write_bytes(b"".join([struct.pack("<Q", len(text)), text, *(tensor[3] for tensor in tensors)]))
 
 
 def write(source, target, kind, decoded):
-    import torch
-    from safetensors.torch import load_file, save_file
-
-    table = torch.tensor(TABLES[kind])
+    table = numpy.array(TABLES[kind], numpy.float32)
     target.mkdir()
-    tensors = {}
-    for name, weight in load_file(source / "model.safetensors").items():
+    tensors = []
+    for name, dtype, shape, data in read(source / "model.safetensors"):
         is_linear = ".layers." in name and name.endswith("_proj.weight")
-        if not is_linear or weight.numel() % BLOCK:
-            tensors[name] = weight
+        if not is_linear or shape[0] * shape[1] % BLOCK:
+            tensors.append((name, dtype, shape, data))
             continue
-        codes, scales = quantise(weight, table)
+        codes, scales = quantise(numbers_of(dtype, data), table)
         if decoded:
-            tensors[name] = (table[codes.long()].reshape(-1, BLOCK) * scales[:, None]).reshape(weight.shape)
+            tensors.append((name, "F32", shape, (table[codes].reshape(-1, BLOCK) * scales[:, None]).tobytes()))
             continue
-        state = {"quant_type": kind, "blocksize": BLOCK, "dtype": "bfloat16", "shape": list(weight.shape)}
-        tensors[name] = (codes[::2] << 4 | codes[1::2])[:, None].contiguous()
-        tensors[f"{name}.absmax"], tensors[f"{name}.quant_map"] = scales, table.clone()
-        tensors[f"{name}.quant_state.bitsandbytes__{kind}"] = torch.tensor(list(json.dumps(state).encode()), dtype=torch.uint8)
-    save_file(tensors, target / "model.safetensors", metadata={"format": "pt"})
+        state = json.dumps({"quant_type": kind, "blocksize": BLOCK, "dtype": "bfloat16", "shape": shape}).encode()
+        packed = codes[::2] << 4 | codes[1::2]
+        tensors += [(name, "U8", [len(packed), 1], packed.tobytes()),
+                    (f"{name}.absmax", "F32", [len(scales)], scales.tobytes()),
+                    (f"{name}.quant_map", "F32", [len(table)], table.tobytes()),
+                    (f"{name}.quant_state.bitsandbytes__{kind}", "U8", [len(state)], state)]
+    save(target / "model.safetensors", tensors)
     config = json.loads((source / "config.json").read_text())
     if not decoded:
         config["quantization_config"] = {"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_quant_type": kind}

@@ -147,9 +147,9 @@ def test_bench_download(tmp_path):
 
 def test_bench_quality():
     program("dump_logits")
-    table = rows(run("bench_quality", "--quick", "--tgi-bin", BIN), "tgi")
+    table = rows(run("bench_quality", "--quick", "--bitsandbytes", "nf4", "--tgi-bin", BIN), "tgi")
     assert [row[1] for row in table] == ["bf16", "int8", "int4", "bf16, KV cache int8", "bf16, KV cache f8e4m3",
-                                        "int8 checkpoint"]
+                                        "int8 checkpoint", "bitsandbytes nf4", "bitsandbytes nf4, decoded"]
     for row in table:
         assert is_positive(row[2]) and is_positive(row[3]), row
 
