@@ -16,8 +16,6 @@ inline constexpr int kMatmulPrefetchBytes = 3072;
 // needs cost the multiplications more than they bring.
 inline constexpr int kMaxPartsShift = 2;
 
-// Where fewer than NP panels are left, the last one stands in for those that are missing and its
-// sums are thrown away: tiles of fewer panels would have to be compiled as well.
 template <typename Dot, int MR, int NP, typename Prefetch>
 void matmul_tile(const MatmulBlock& block,
                  const Dot& dot,
@@ -27,14 +25,11 @@ void matmul_tile(const MatmulBlock& block,
                  int64_t k_begin,
                  int64_t k_end) {
   using V = typename Dot::V;
-  const int64_t last = block.num_panels - 1 - panel;
   const std::byte* panels[NP];
-  for (int j = 0; j < NP; ++j) {
-    panels[j] = block.panels + (panel + (j < last ? j : last)) * block.panel_bytes;
-  }
+  for (int j = 0; j < NP; ++j) panels[j] = block.panels + (panel + j) * block.panel_bytes;
   const int64_t column = panel * 16;
   float* const out = block.out + row * block.out_stride + column;
-  const auto width = [&](int j) { return j <= last ? block.num_outputs - column - j * 16 : 0; };
+  const auto width = [&](int j) { return block.num_outputs - column - j * 16; };
 
   V sums[MR][NP];
   if (k_begin == 0) {
@@ -72,18 +67,28 @@ inline const std::byte* panels_after(const MatmulBlock& block,
   return k_end < block.k ? block.panels + at(k_end) : block.next_panels;
 }
 
-// As many rows as one tile has.
+// Calls run.template operator()<Panels>(panel) for `NP` panels at a time, then for those that are
+// left over one by one.
+template <int NP, typename Run>
+[[gnu::always_inline]] inline void for_panels(int64_t num_panels, Run run) {
+  int64_t panel = 0;
+  for (; panel + NP <= num_panels; panel += NP) run.template operator()<NP>(panel);
+  for (; panel < num_panels; ++panel) run.template operator()<1>(panel);
+}
+
+// As many rows as one tile has. The few panels that are left over fetch nothing, here and with many
+// rows: these tiles are compiled once for both.
 template <typename Dot, int MR>
 void matmul_few_rows(const MatmulBlock& block, const Dot& dot) {
   constexpr int kPanels = Dot::panels_for(MR);
-  for (int64_t panel = 0; panel < block.num_panels; panel += kPanels) {
-    if constexpr (kTilesPrefetch<typename Dot::V>) {
-      const PrefetchNext<kPanels, kMatmulPrefetchBytes> ahead{block.panel_bytes};
-      matmul_tile<Dot, MR, kPanels>(block, dot, ahead, 0, panel, 0, block.k);
+  for_panels<kPanels>(block.num_panels, [&]<int Panels>(int64_t panel) {
+    if constexpr (Panels == kPanels && kTilesPrefetch<typename Dot::V>) {
+      const PrefetchNext<Panels, kMatmulPrefetchBytes> ahead{block.panel_bytes};
+      matmul_tile<Dot, MR, Panels>(block, dot, ahead, 0, panel, 0, block.k);
     } else {
-      matmul_tile<Dot, MR, kPanels>(block, dot, NoPrefetch{}, 0, panel, 0, block.k);
+      matmul_tile<Dot, MR, Panels>(block, dot, NoPrefetch{}, 0, panel, 0, block.k);
     }
-  }
+  });
 }
 
 // Rows of several tiles, which have the panels that suit the highest of them.
@@ -91,29 +96,30 @@ template <typename Dot>
 void matmul_many_rows(const MatmulBlock& block, const Dot& dot, int64_t k_begin, int64_t k_end) {
   constexpr int kPanels = Dot::panels_for(kMaxTileRows);
   const RowTiles tiles(block.num_rows);
-  PrefetchPart<kPanels> ahead{};
-  ahead.begin = block.panel_bytes * k_begin / block.k;
-  while (ahead.shift < kMaxPartsShift && tiles.num_tiles >> (ahead.shift + 1) > 0) ++ahead.shift;
-  const int64_t part = (block.panel_bytes * k_end / block.k - ahead.begin) >> ahead.shift;
-  for (int64_t panel = 0; panel < block.num_panels; panel += kPanels) {
-    const std::byte* const next = panels_after(block, panel + kPanels, k_begin, k_end);
+  for_panels<kPanels>(block.num_panels, [&]<int Panels>(int64_t panel) {
+    constexpr bool kFetches = Panels == kPanels && Dot::kPrefetchesForManyRows;
+    const std::byte* const next = panels_after(block, panel + Panels, k_begin, k_end);
+    PrefetchPart<Panels> ahead{};
+    ahead.begin = block.panel_bytes * k_begin / block.k;
+    while (ahead.shift < kMaxPartsShift && tiles.num_tiles >> (ahead.shift + 1) > 0) ++ahead.shift;
+    const int64_t part = (block.panel_bytes * k_end / block.k - ahead.begin) >> ahead.shift;
     for (int64_t t = 0; t < tiles.num_tiles; ++t) {
-      const bool has_part = Dot::kPrefetchesForManyRows && next != nullptr && t >> ahead.shift == 0;
-      for (int j = 0; j < kPanels; ++j) {
+      const bool has_part = kFetches && next != nullptr && t >> ahead.shift == 0;
+      for (int j = 0; j < Panels; ++j) {
         ahead.panels[j] = has_part ? next + j * block.panel_bytes + t * part : block.panels;
       }
       with_rows<RowTiles::kMinRowsOfSeveral>(tiles.size(t), [&]<int MR>() {
         const int64_t row = tiles.begin(t);
-        if constexpr (Dot::kPrefetchesForManyRows) {
+        if constexpr (kFetches) {
           if (has_part) {
-            matmul_tile<Dot, MR, kPanels>(block, dot, ahead, row, panel, k_begin, k_end);
+            matmul_tile<Dot, MR, Panels>(block, dot, ahead, row, panel, k_begin, k_end);
             return;
           }
         }
-        matmul_tile<Dot, MR, kPanels>(block, dot, NoPrefetch{}, row, panel, k_begin, k_end);
+        matmul_tile<Dot, MR, Panels>(block, dot, NoPrefetch{}, row, panel, k_begin, k_end);
       });
     }
-  }
+  });
 }
 
 template <typename Dot>
