@@ -21,6 +21,11 @@
 
 namespace tgi::gguf {
 
+// Lists of a number for each layer, under names that begin with no architecture's: alpha_p,
+// alpha_n, beta and eps of its activation.
+inline constexpr const char* kXieluFields[] = {"xielu.alpha_p", "xielu.alpha_n", "xielu.beta",
+                                               "xielu.eps"};
+
 // Which stored row is row r of the tensor as Hugging Face has it; empty: r. By name, since many
 // tensors share one.
 struct RowOrder {

@@ -169,8 +169,13 @@ std::vector<gguf::TensorRule> rules_of(const LoadedConfig& model,
                                        const Pairs& pairs) {
   GgufFields fields;
   put_model_fields(model, fields);
-  const GgufMetadata metadata = fields.metadata();
   const ModelConfig& config = model.config;
+  // The reader takes numbers of the layers for tensors of theirs: here any will do.
+  if (config.activation == Activation::kXielu) {
+    const std::vector<float> numbers(static_cast<size_t>(config.num_layers));
+    for (const char* key : gguf::kXieluFields) fields.put_numbers(key, numbers);
+  }
+  const GgufMetadata metadata = fields.metadata();
   std::map<std::string, std::vector<int64_t>> shapes = {
       {"token_embd.weight", {config.vocab_size, config.hidden_size}},
       {"blk.0.ffn_up.weight", {std::max(config.intermediate_size, 1), config.hidden_size}},

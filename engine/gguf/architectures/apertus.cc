@@ -9,17 +9,17 @@
 namespace tgi::gguf {
 namespace {
 
-// Numbers of the activation, one for each layer, under names that begin with no architecture's.
+// Numbers of the activation, one for each layer.
 void state_xielu(ModelReader& model) {
   struct Row {
     const char* key;
     const char* name;
     std::vector<int64_t> shape;
   };
-  const Row rows[] = {{"xielu.alpha_p", "alpha_p", {1}},
-                      {"xielu.alpha_n", "alpha_n", {1}},
-                      {"xielu.beta", "beta", {}},
-                      {"xielu.eps", "eps", {}}};
+  const Row rows[] = {{kXieluFields[0], "alpha_p", {1}},
+                      {kXieluFields[1], "alpha_n", {1}},
+                      {kXieluFields[2], "beta", {}},
+                      {kXieluFields[3], "eps", {}}};
   for (const Row& row : rows) {
     const std::vector<double> values = model.metadata().numbers(row.key);
     if (values.size() != static_cast<size_t>(model.num_layers())) {
