@@ -79,6 +79,8 @@ bool is_gguf(const fs::path& path) {
 
 std::optional<LoraBase> base_of_lora(Session& session, const std::string& path) {
   const fs::path file = fs::path(path) / kConfigFile;
+  // A model may have an adapter of its own beside it.
+  if (fs::exists(fs::path(path) / "config.json")) return std::nullopt;
   if (fs::is_regular_file(file)) return base_in_config(file.string());
   if (!is_gguf(path)) return std::nullopt;
   session.prepare({.wait_for_model = false, .accept_failed = true});

@@ -58,6 +58,7 @@ constexpr auto kImageChatIgnored = std::to_array<std::string_view>({
     "vision_projector.*",
     "high_res_vision_model.*",
     "high_res_vision_neck.*",
+    "high_res_vision_proj.*",
     "high_res_vision_alpha",
     "visual_embeddings_table.*",
     "multi_modal_projector.*",
@@ -71,6 +72,11 @@ constexpr auto kImageChatIgnored = std::to_array<std::string_view>({
     "generation_embeddings.*",
     "generation_aligner.*",
     "generation_head.*",
+    "vision_final_layernorm.*",
+    "sound_encoder.*",
+    "sound_projection.*",
+    "audio_tower.*",
+    "embed_audio.*",
 });
 
 constexpr auto kAyaVisionNames =
@@ -116,6 +122,16 @@ constexpr Architecture chat_around(std::span<const std::string_view> names,
                        prefix);
 }
 
+// As its published files call them.
+constexpr auto kNemotronOmniAliases = std::to_array<FieldAlias>({
+    {"llm_config", "text_config"},
+    {"sound_config", "audio_config"},
+    {"img_context_token_id", "image_token_id"},
+    {"video_context_token_id", "video_token_id"},
+    {"sound_context_token_id", "audio_token_id"},
+    {"vit_hidden_size", "vision_hidden_size"},
+});
+
 constexpr std::string_view kTiedCohere2 =
     R"({"model_type": "cohere2", "tie_word_embeddings": true})";
 
@@ -147,7 +163,11 @@ constexpr Architecture kHyperClovaVision =
     chat_around(kHyperClovaVisionNames,
                 kHyperClovaVisionTypes,
                 R"({"model_type": "hyperclovax", "tie_word_embeddings": true})");
-constexpr Architecture kNemotronOmni =
-    chat_around(kNemotronOmniNames, kNemotronOmniTypes, R"({"model_type": "nemotron_h"})");
+constexpr Architecture kNemotronOmni = [] {
+  Architecture out =
+      chat_around(kNemotronOmniNames, kNemotronOmniTypes, R"({"model_type": "nemotron_h"})");
+  out.aliases = kNemotronOmniAliases;
+  return out;
+}();
 
 }  // namespace tgi

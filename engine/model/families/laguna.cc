@@ -39,7 +39,8 @@ void read_heads_of_layers(const JsonReader& config, ModelConfig& model) {
                       heads[i].get<int64_t>() % model.num_kv_heads == 0;
     if (!fits) {
       refuse(fmt::format("entry {} is {}, expected a multiple of {} KV heads, at most {}", i,
-                         heads[i].dump(), model.num_kv_heads, kMaxHeads));
+                         heads[i].dump(), model.num_kv_heads,
+                         std::min<int64_t>(kMaxHeads, kMaxQuerySize / model.head_dim)));
     }
     const auto count = heads[i].get<int32_t>();
     if (count != model.num_heads) model.layers[i].num_heads = count;
@@ -56,6 +57,7 @@ bool is_gate_of_heads(const JsonReader& config) {
 
 void read_laguna_ropes(const JsonReader& config, ModelConfig& model) {
   Json json = config.json();
+  json.erase("partial_rotary_factor");  // see kLagunaFields
   if (!config.has("rope_parameters") && !config.has("rope_scaling")) {
     json["rope_parameters"] = Json::parse(
         R"({"sliding_attention": {"rope_type": "default", "rope_theta": 10000.0},
@@ -133,6 +135,7 @@ constexpr auto kLagunaFields = join_fields(
         harmless_if("norm_topk_prob", "[true]", "weights of experts are normalised"),
         harmless("router_aux_loss_coef", kTrainsRouter),
         harmless("output_router_logits", kTrainsRouter),
+        harmless("partial_rotary_factor", "each kind of layer has its own in rope_parameters"),
     }),
     kDecoderFields);
 

@@ -47,6 +47,11 @@ void read_lfm3_layers(const JsonReader& config, ModelConfig& model) {
     layer.has_state = types[i] == kConv;
     layer.has_attention = !layer.has_state;
     if (types[i] == kWindowed) layer.sliding_window = window;
+    if (types[i] == kWindowed && window == 0) {
+      throw Error(Code::kInvalidArgument,
+                  fmt::format("{}: null, but layer_types[{}] is {}; expected a number of tokens",
+                              config.path_of("sliding_window"), i, kWindowed));
+    }
     if (types[i] == kConv || types[i] == kWindowed || types[i] == kFull) continue;
     throw Error(Code::kUnsupported,
                 fmt::format("{}[{}]: '{}' is not supported; known are {}, {}, {}",

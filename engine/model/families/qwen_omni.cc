@@ -33,6 +33,9 @@ ModelConfig read_qwen25_omni_text(const JsonReader& config) {
   return model;
 }
 
+constexpr auto kOmniRopeFields = std::to_array<KnownField>(
+    {harmless("interleaved", "positions in images and sounds; those of text are all the same")});
+
 ModelConfig read_qwen3_omni_text(const JsonReader& config) {
   ModelConfig model = read_decoder_config(config, {.default_vocab_size = 3584,
                                                    .default_hidden_size = 2048,
@@ -44,7 +47,7 @@ ModelConfig read_qwen3_omni_text(const JsonReader& config) {
                                                    .default_bos = -1,
                                                    .default_eos = -1});
   model.attention_bias = config.boolean_or("attention_bias", false);
-  read_rope(config, model, {.default_theta = 1e6});
+  read_rope(config, model, {.default_theta = 1e6, .fields = kOmniRopeFields});
   read_experts(config,
                {.intermediate_size = "moe_intermediate_size",
                 .normalises_name = "norm_topk_prob",
