@@ -13,6 +13,8 @@ namespace {
 
 // Beyond these the tables are dropped and made again; a step or a mask may pass them for a while.
 constexpr size_t kMaxTableBytes = size_t{96} << 20;
+// Where items have to differ most of the tables belongs to the values of one answer.
+constexpr size_t kMaxItemTableBytes = size_t{24} << 20;
 constexpr int32_t kMaxExprNodes = 4'000'000;
 constexpr int64_t kMaxSteps = 10'000'000;  // of one mask or token
 constexpr size_t kMaxItems = 20'000;  // ways to read one text: some grammars have ever more of them
@@ -59,17 +61,39 @@ void Machine::begin_work() {
   trim();
 }
 
+void Machine::start_counting() {
+  pool_.start_counting();
+}
+
+size_t Machine::num_table_bytes() const {
+  return 4 * rows_.size() + 5 * state_rows_.size() + sizeof(Item) * items_.size() +
+         sizeof(State) * states_.size() + sizeof(Config) * configs_.size() +
+         64 * (stacks_.size() + united_.size()) + sizeof(Edge) * edges_.size() + num_mask_bytes_ +
+         256 * (settled_.size() + item_rule_ids_.size()) + num_item_bytes_;
+}
+
 void Machine::trim() {
-  const size_t bytes = 4 * rows_.size() + 5 * state_rows_.size() + sizeof(Item) * items_.size() +
-                       sizeof(State) * states_.size() + sizeof(Config) * configs_.size() +
-                       64 * (stacks_.size() + united_.size()) + sizeof(Edge) * edges_.size() +
-                       num_mask_bytes_ + 256 * (settled_.size() + item_rule_ids_.size());
+  const size_t most = has_items() ? kMaxItemTableBytes : kMaxTableBytes;
   const size_t num_exprs = pool_.size();
-  if (bytes >= kMaxTableBytes || num_exprs >= static_cast<size_t>(kMaxExprNodes) / 2) reset();
+  if (num_table_bytes() >= std::max(most, least_bytes_) ||
+      num_exprs >= std::max(static_cast<size_t>(kMaxExprNodes) / 2, least_exprs_)) {
+    reset();
+  }
+}
+
+void Machine::replayed() {
+  if (is_replayed_) return;
+  is_replayed_ = true;
+  least_bytes_ = 2 * num_table_bytes();
+  least_exprs_ = pool_.size() + (static_cast<size_t>(kMaxExprNodes) - pool_.size()) / 2;
 }
 
 void Machine::reset() {
   ++generation_;
+  is_replayed_ = false;
+  least_bytes_ = 0;
+  least_exprs_ = 0;
+  num_item_bytes_ = 0;
   pool_.truncate(base_);
   states_.clear();
   state_of_expr_.clear();

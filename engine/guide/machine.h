@@ -50,6 +50,11 @@ class Machine {
   // expressions, or ways to read the text; reset() must follow before the machine is used again.
   void begin_work();
   void reset();
+  // Before each token of several that one call takes.
+  void start_counting();
+  // After the tokens of an answer were taken once more, for the tables had been dropped: what is
+  // there now is no reason to drop them again, or a long answer would be taken anew at each call.
+  void replayed();
 
   int32_t start();
   int32_t step(int32_t config, uint8_t byte) { return step_class(config, pool_.class_of(byte)); }
@@ -71,7 +76,7 @@ class Machine {
     int32_t next = 0;  // where the next begins
   };
   const std::vector<Crossing>& crossings(int32_t config);
-  bool may_matter(const Crossing& crossing, std::string_view text) const;
+  bool may_matter(const Crossing& crossing, std::string& text) const;  // text: as it was, after
   // An item is at most so much longer because another value is used up: for items that are not
   // endless, what makes their lists takes care of that.
   int32_t spare_bytes() const { return !has_items() ? 0 : has_scarce_items_ ? 1000 : 8; }
@@ -150,6 +155,7 @@ class Machine {
   };
 
   void trim();
+  size_t num_table_bytes() const;
   int32_t state_of(int32_t expr);
   int32_t next_state(int32_t state, int32_t byte_class);
   int32_t push(int32_t below, int32_t next);
@@ -247,6 +253,9 @@ class Machine {
   std::vector<int32_t> class_sizes_;
 
   int64_t generation_ = 0;
+  bool is_replayed_ = false;
+  size_t least_bytes_ = 0;  // so large the tables may be at least
+  size_t least_exprs_ = 0;
   std::vector<State> states_;
   std::vector<ExprPool::Lead> leads_;
   std::vector<int32_t> state_of_expr_;
@@ -286,6 +295,7 @@ class Machine {
   std::map<std::pair<int32_t, int32_t>, int32_t> settled_;        // by configuration and value
   std::unordered_map<int32_t, std::vector<Crossing>> crossings_;
   std::vector<int32_t> comma_tokens_;
+  size_t num_item_bytes_ = 0;  // of the sets, values and crossings
 
   ItemSet entered_;  // of the configuration that is being made
   bool made_accepts_ = false;

@@ -22,7 +22,10 @@ int32_t Machine::used_with(int32_t used, int32_t value) {
   key.push_back(more.list);
   const auto [known, is_new] =
       used_ids_.try_emplace(std::move(key), static_cast<int32_t>(used_.size()));
-  if (is_new) used_.push_back(std::move(more));
+  if (is_new) {
+    num_item_bytes_ += 2 * sizeof(int32_t) * more.values.size() + 128;
+    used_.push_back(std::move(more));
+  }
   return known->second;
 }
 
@@ -62,7 +65,10 @@ int32_t Machine::settled_rest(int32_t rest, int32_t used, int32_t value) {
 int32_t Machine::settle(int32_t config, std::string_view text) {
   const auto [place, is_new] = value_ids_.try_emplace(canonical_json_value(last_json_value(text)),
                                                       static_cast<int32_t>(values_.size()));
-  if (is_new) values_.push_back(place->first);
+  if (is_new) {
+    values_.push_back(place->first);
+    num_item_bytes_ += 2 * place->first.size() + 128;
+  }
   const int32_t value = place->second;
   const auto known = settled_.find({config, value});
   if (known != settled_.end()) return known->second;
@@ -134,22 +140,29 @@ const std::vector<Machine::Crossing>& Machine::crossings(int32_t config) {
       at = step(at, static_cast<uint8_t>(bytes[i]));
     }
   }
+  num_item_bytes_ += sizeof(Crossing) * found.size() + 64;
   return crossings_.emplace(config, std::move(found)).first->second;
 }
 
-// The next item of such a token is one that may come, but for the value of the item before it.
-bool Machine::may_matter(const Crossing& crossing, std::string_view text) const {
-  const std::string_view bytes = vocabulary_.bytes(crossing.token);
-  const std::string_view next = bytes.substr(static_cast<size_t>(crossing.next));
-  if (next.empty() || next == "\"") return has_scarce_items_;
-  if (next[0] != '"' || next.find('\\') != std::string_view::npos) return true;
-  std::string item(text);
-  item += bytes.substr(0, static_cast<size_t>(crossing.end));
-  const std::string_view value = last_json_value(item);
+// Whether the next item, of which `next` is the beginning, may be the value of the item before it.
+static bool is_written_alike(std::string_view value, std::string_view next) {
   if (value.find('\\') != std::string_view::npos) return true;  // may be written in other ways
   const size_t end = next.find('"', 1);
   if (end == std::string_view::npos) return value.starts_with(next);
   return next.find(',', end) != std::string_view::npos || next.substr(0, end + 1) == value;
+}
+
+// The next item of such a token is one that may come, but for the value of the item before it.
+bool Machine::may_matter(const Crossing& crossing, std::string& text) const {
+  const std::string_view bytes = vocabulary_.bytes(crossing.token);
+  const std::string_view next = bytes.substr(static_cast<size_t>(crossing.next));
+  if (next.empty() || next == "\"") return has_scarce_items_;
+  if (next[0] != '"' || next.find('\\') != std::string_view::npos) return true;
+  const size_t size = text.size();
+  text += bytes.substr(0, static_cast<size_t>(crossing.end));
+  const bool may = is_written_alike(last_json_value(text), next);
+  text.resize(size);
+  return may;
 }
 
 }  // namespace tgi::guide

@@ -37,7 +37,12 @@ struct Matcher::Impl {
         configs.assign(1, machine->start());
         text.clear();
         text_sizes.assign(1, 0);
-        for (const int32_t token : tokens) push(step(token));
+        for (const int32_t token : tokens) {
+          machine->start_counting();
+          push(step(token));
+        }
+        machine->start_counting();
+        machine->replayed();
       }
       return work();
     } catch (const Error& error) {

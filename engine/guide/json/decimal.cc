@@ -34,8 +34,9 @@ Decimal Decimal::parsed(std::string_view text) {
   if (point < text.size()) digits += text.substr(point + 1);
   // A double has at most 309 digits before the point and 1074 after it.
   constexpr int64_t kMostDigits = 1500;
+  const auto before_point = static_cast<int64_t>(point);
   const int64_t place =
-      std::clamp(static_cast<int64_t>(point) + exponent, -kMostDigits, kMostDigits);
+      exponent == 0 ? before_point : std::clamp(before_point + exponent, -kMostDigits, kMostDigits);
   if (place <= 0) {
     digits.insert(0, static_cast<size_t>(1 - place), '0');
     result.integer = digits.substr(0, 1);

@@ -212,6 +212,7 @@ std::optional<Regex> SchemaPrinter::object_texts(const ObjectSet& set,
   std::vector<const Property*> members;
   for (const Property& property : set.properties()) {
     if (property.value != kNothing) members.push_back(&property);
+    if (property.required && property.value == kNothing) return pool.nothing();
   }
   const auto num_members = static_cast<int64_t>(members.size());
   const bool is_counted = set.min_properties > static_cast<int64_t>(set.num_required()) ||
@@ -273,7 +274,8 @@ Expr SchemaPrinter::many_different_items(const ArraySet& set) {
   size_t num_places = set.prefix.size();
   if (set.max_items != kUnbounded)
     num_places = std::min(num_places, static_cast<size_t>(set.max_items));
-  if (num_places > kMaxPlaces) refuse("so many places have items of their own");
+  if (num_places > kMaxPlaces)
+    refuse("more than " + std::to_string(kMaxPlaces) + " places have items of their own");
   RegexPool& pool = grammar_.regex();
   const int32_t list = grammar_.new_list();
   // The item at a place, and its end; nothing: no value can be there.
@@ -296,7 +298,7 @@ Expr SchemaPrinter::many_different_items(const ArraySet& set) {
     // What the next longer values come to is not known beyond the first few.
     const bool endless = is_endless(demand);
     if (!endless && pool.length_of_different_values(*texts, count + 1).value_or(0) > kMaxLength)
-      refuse("items are that long");
+      refuse("an item may have to be longer than " + std::to_string(kMaxLength) + " bytes");
     const Rule rule = grammar_.declare_item("item", list, *length, endless);
     grammar_.define(rule, grammar_.terminal(*texts));
     return grammar_.sequence({grammar_.call(rule), grammar_.item_end(list)});
