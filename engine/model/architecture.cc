@@ -339,18 +339,24 @@ constexpr SettingsFile kSettingsFiles[] = {{"quantize_config.json", "gptq"},
                                            {"quant_config.json", "awq"},
                                            {"hf_quant_config.json", "modelopt"}};
 
-// The name of the file that the settings come from; empty where config.json has them, or nobody.
 // Some say it in the part of the text model.
 void lift_quantization_config(Json& config) {
   static constexpr const char* kKey = "quantization_config";
-  if (!config.is_object()) return;
   const auto text = config.find("text_config");
-  if (text == config.end() || !text->is_object() || !text->contains(kKey)) return;
-  Json& outer = config[kKey];
-  if (outer.is_null()) outer = config["text_config"][kKey];
-  if (outer.is_null()) config.erase(kKey);
+  if (text == config.end() || !text->is_object()) return;
+  const Json inner = text->value(kKey, Json());
+  if (inner.is_null()) return;
+  const Json outer = config.value(kKey, Json());
+  if (!outer.is_null() && outer != inner) {
+    throw Error(Code::kInvalidArgument,
+                fmt::format("text_config.{0}: differs from {0}; expected one of them, or both "
+                            "the same",
+                            kKey));
+  }
+  config[kKey] = inner;
 }
 
+// The name of the file that the settings come from; empty where config.json has them, or nobody.
 std::string add_quantization_config(const FileSource& files, Json& config) {
   if (!config.is_object()) return "";
   const auto found = config.find("quantization_config");
@@ -566,15 +572,14 @@ LoadedConfig load_model_config(const FileSource& files) {
   LoadedConfig loaded;
   try {
     loaded.json = parse_json(quote_infinity(text));
-    lift_quantization_config(loaded.json);
-    const std::string settings_file = add_quantization_config(files, loaded.json);
     const JsonReader config(loaded.json, "");
     loaded.architecture = &find_architecture(config);
     check_model_type(config, *loaded.architecture);
     take_part(*loaded.architecture, config, loaded.json);
-    lift_quantization_config(loaded.json);
     rename_aliases(loaded.architecture->aliases, loaded.json);
     nest_text_fields(*loaded.architecture, loaded.json);
+    lift_quantization_config(loaded.json);
+    const std::string settings_file = add_quantization_config(files, loaded.json);
     loaded.weight_format = &find_format(config, settings_file);
     refuse_unknown_fields(config, loaded.architecture->fields, generic_fields(),
                           loaded.architecture->names.front());

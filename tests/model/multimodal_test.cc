@@ -53,6 +53,23 @@ TEST_CASE("old multimodal files have the text model's fields beside the others")
              Catch::Contains("logit_swizzle = 1"));
 }
 
+TEST_CASE("the text model's part may say how the checkpoint is quantised") {
+  const Json fp8 = {{"quant_method", "fp8"}, {"weight_block_size", {128, 128}}};
+  const Json text = {{"num_hidden_layers", 3}, {"quantization_config", fp8}};
+  const Json config = {{"architectures", {"Mistral3ForConditionalGeneration"}},
+                       {"text_config", text}};
+  CHECK(load_config(config).weight_format->name == "fp8");
+  CHECK(load_config(with(config, "quantization_config", fp8)).weight_format->name == "fp8");
+  CHECK_THAT(refusal(with(config, "quantization_config", {{"quant_method", "gptq"}, {"bits", 4}}),
+                     Code::kInvalidArgument),
+             Catch::Contains("text_config.quantization_config: differs"));
+  // In the file of one part of several, and under an older name of text_config.
+  const Json thinker = {{"architectures", {"Qwen2_5OmniModel"}},
+                        {"model_type", "qwen2_5_omni"},
+                        {"thinker_config", {{"text_config", text}}}};
+  CHECK(load_config(thinker).weight_format->name == "fp8");
+}
+
 TEST_CASE("of a checkpoint of several parts the one that thinks is read") {
   const Json text = {{"num_hidden_layers", 3}, {"hidden_size", 280}};
   Json config = {{"architectures", {"Qwen2_5OmniModel"}},
