@@ -129,11 +129,12 @@ StoredForm form_of(const Json& config, const MatrixSpec& spec) {
   const BitsAndBytesConfig bnb = read_bitsandbytes(config);
   if (!is_meant(bnb, spec)) return {};
   if (!bnb.is_8bit) {
-    StoredForm form{.quantised_as = bnb.is_nf4 ? "bitsandbytes' nf4" : "bitsandbytes' fp4"};
+    StoredForm form{.quantised_as =
+                        fmt::format("bitsandbytes' {}", quantization_name(table_kind(bnb.is_nf4)))};
     if (!has_whole_blocks(spec)) return form;
     form.bits = 4;
     form.group_size = kKeptBlock;
-    form.table = bnb.is_nf4 ? Quantization::kNf4 : Quantization::kFp4;
+    form.table = table_kind(bnb.is_nf4);
     return form;
   }
   return {.quantised_as = "bitsandbytes with 8 bits", .bits = bnb.keeps_numbers ? 0 : 8};

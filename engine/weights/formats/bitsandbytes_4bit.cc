@@ -85,10 +85,6 @@ struct Places {
   int64_t at(int64_t row, int64_t col) const { return first + row * row_stride + col * col_stride; }
 };
 
-Quantization table_kind(bool is_nf4) {
-  return is_nf4 ? Quantization::kNf4 : Quantization::kFp4;
-}
-
 // The library goes by the name of the table and not by what is stored of it.
 void check_table(const ArrayReader& table, bool is_nf4) {
   constexpr float kRounding = 1e-5F;
@@ -96,10 +92,11 @@ void check_table(const ArrayReader& table, bool is_nf4) {
   for (int64_t i = 0; i < kTableSize; ++i) {
     const float got = table.number(i);
     if (std::fabs(got - expected[i]) <= kRounding) continue;
-    throw Error(Code::kUnsupported,
-                fmt::format("tensor {}: code {} stands for {}, expected {} as of {}; other tables "
-                            "can't be loaded",
-                            table.name(), i, got, expected[i], is_nf4 ? "nf4" : "fp4"));
+    throw Error(
+        Code::kUnsupported,
+        fmt::format("tensor {}: code {} stands for {}, expected {} as of {}; other tables "
+                    "can't be loaded",
+                    table.name(), i, got, expected[i], quantization_name(table_kind(is_nf4))));
   }
 }
 
@@ -129,6 +126,36 @@ std::vector<float> read_scales(const Checkpoint& checkpoint,
     out[static_cast<size_t>(i - begin)] = value;
   }
   return out;
+}
+
+// Calls visit(row, col, code, scale) for each element of the block, rows of it on several threads.
+template <typename Visit>
+void visit_codes(const Checkpoint& checkpoint,
+                 const MatrixSpec& spec,
+                 std::span<const StoredTensor* const> tensors,
+                 const BitsAndBytesState& state,
+                 const Block4Bit& wanted,
+                 const Visit& visit) {
+  const Range rows = wanted.rows;
+  const Range cols = wanted.cols;
+  if (rows.count == 0 || cols.count == 0) return;
+  const ArrayReader codes(checkpoint, *tensors[0]);
+  const Places places(spec);
+  const int shift = std::countr_zero(static_cast<uint64_t>(state.block_size));
+  const int64_t last = places.at(rows.begin + rows.count - 1, cols.begin + cols.count - 1);
+  const int64_t first_block = places.at(rows.begin, cols.begin) >> shift;
+  const std::vector<float> scales =
+      read_scales(checkpoint, tensors, state, first_block, (last >> shift) + 1);
+  decode_parallel(rows.count, cols.count, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      for (int64_t col = 0; col < cols.count; ++col) {
+        const int64_t place = places.at(rows.begin + row, cols.begin + col);
+        const uint8_t both = codes.byte(place / 2);
+        visit(row, col, place % 2 == 0 ? both >> 4 : both & 15,
+              scales[static_cast<size_t>((place >> shift) - first_block)]);
+      }
+    }
+  });
 }
 
 void collect_scales(ArrayCollector& arrays, const BitsAndBytesState& state, int64_t num_blocks) {
@@ -211,12 +238,10 @@ HostWeight keep_4bit(const Checkpoint& checkpoint,
                      std::span<const StoredTensor* const> tensors,
                      const BitsAndBytesState& state,
                      const Block4Bit& wanted) {
-  const Range rows = wanted.rows;
-  const Range cols = wanted.cols;
   if (wanted.storage.quantization != table_kind(state.is_nf4)) {
     throw Error(Code::kInvalidArgument,
                 fmt::format("tensor {}: is {}, and quantization_config.bnb_4bit_quant_type says {}",
-                            tensors[1]->name, state.is_nf4 ? "nf4" : "fp4",
+                            tensors[1]->name, quantization_name(table_kind(state.is_nf4)),
                             quantization_name(wanted.storage.quantization)));
   }
   if (state.block_size % kKeptBlock != 0) {
@@ -225,30 +250,15 @@ HostWeight keep_4bit(const Checkpoint& checkpoint,
                             "transformers writes them; quantise the model anew with those",
                             tensors[1]->name, state.block_size, kKeptBlock));
   }
-  const ArrayReader codes(checkpoint, *tensors[0]);
-  const Places places(spec);
-  DecodedBlock block(spec.name, rows, cols);
-  block.cut_groups(cols, kKeptBlock, false);
-  if (!block.codes.empty()) {
-    const int shift = std::countr_zero(static_cast<uint64_t>(state.block_size));
-    const int64_t last = places.at(rows.begin + rows.count - 1, cols.begin + cols.count - 1);
-    const int64_t first_block = places.at(rows.begin, cols.begin) >> shift;
-    const std::vector<float> scales =
-        read_scales(checkpoint, tensors, state, first_block, (last >> shift) + 1);
-    decode_parallel(rows.count, cols.count, [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row) {
-        for (int64_t col = 0; col < cols.count; ++col) {
-          const int64_t place = places.at(rows.begin + row, cols.begin + col);
-          const uint8_t both = codes.byte(place / 2);
-          block.codes[static_cast<size_t>(row * cols.count + col)] =
-              static_cast<int8_t>(place % 2 == 0 ? both >> 4 : both & 15);
-          block.scales[static_cast<size_t>(row * block.num_groups +
-                                           block.group_of[static_cast<size_t>(col)])] =
-              scales[static_cast<size_t>((place >> shift) - first_block)];
-        }
-      }
-    });
-  }
+  DecodedBlock block(spec.name, wanted.rows, wanted.cols);
+  block.cut_groups(wanted.cols, kKeptBlock, false);
+  visit_codes(checkpoint, spec, tensors, state, wanted,
+              [&](int64_t row, int64_t col, int code, float scale) {
+                const auto group = block.group_of[static_cast<size_t>(col)];
+                block.codes[static_cast<size_t>(row * wanted.cols.count + col)] =
+                    static_cast<int8_t>(code);
+                block.scales[static_cast<size_t>(row * block.num_groups + group)] = scale;
+              });
   HostWeight out = to_host_weight(std::move(block), wanted.storage);
   out.grouped.table = value_table(wanted.storage.quantization);
   return out;
@@ -264,35 +274,19 @@ HostWeight slice_4bit(const Checkpoint& checkpoint,
                       const MatrixSpec& spec,
                       std::span<const StoredTensor* const> tensors,
                       const Block4Bit& wanted) {
-  const Range rows = wanted.rows;
-  const Range cols = wanted.cols;
-  const ArrayReader codes(checkpoint, *tensors[0]);
+  const int64_t num_rows = wanted.rows.count;
+  const int64_t num_cols = wanted.cols.count;
   const BitsAndBytesState state =
       parse_bitsandbytes_state(checkpoint.bytes(*tensors[1]), tensors[1]->name);
   check_table(ArrayReader(checkpoint, *find_array(tensors, "quant_map")), state.is_nf4);
   if (wanted.storage.stored) return keep_4bit(checkpoint, spec, tensors, state, wanted);
-  const Places places(spec);
-  ScratchVector<float> values(static_cast<size_t>(rows.count * cols.count));
-  if (values.empty()) return to_host_weight(spec.name, rows.count, cols.count, std::move(values));
-
-  const int64_t last = places.at(rows.begin + rows.count - 1, cols.begin + cols.count - 1);
-  const int shift = std::countr_zero(static_cast<uint64_t>(state.block_size));
-  const int64_t first_block = places.at(rows.begin, cols.begin) >> shift;
-  const std::vector<float> scales =
-      read_scales(checkpoint, tensors, state, first_block, (last >> shift) + 1);
+  ScratchVector<float> values(static_cast<size_t>(num_rows * num_cols));
   const float* const table = value_table(table_kind(state.is_nf4));
-  decode_parallel(rows.count, cols.count, [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      float* to = values.data() + row * cols.count;
-      for (int64_t col = 0; col < cols.count; ++col) {
-        const int64_t place = places.at(rows.begin + row, cols.begin + col);
-        const uint8_t both = codes.byte(place / 2);
-        const float scale = scales[static_cast<size_t>((place >> shift) - first_block)];
-        to[col] = table[place % 2 == 0 ? both >> 4 : both & 15] * scale;
-      }
-    }
-  });
-  return to_host_weight(spec.name, rows.count, cols.count, std::move(values));
+  visit_codes(checkpoint, spec, tensors, state, wanted,
+              [&](int64_t row, int64_t col, int code, float scale) {
+                values[static_cast<size_t>(row * num_cols + col)] = table[code] * scale;
+              });
+  return to_host_weight(spec.name, num_rows, num_cols, std::move(values));
 }
 
 }  // namespace tgi

@@ -20,6 +20,11 @@
 
 namespace tgi {
 
+// How matrices with the codes of one of the two tables are held.
+constexpr Quantization table_kind(bool is_nf4) {
+  return is_nf4 ? Quantization::kNf4 : Quantization::kFp4;
+}
+
 // Whether there is any of the tensors that stand beside a matrix of 4 bits.
 bool is_stored_in_4bit(const Checkpoint& checkpoint, const MatrixSpec& spec);
 
