@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "engine/gguf/model_reader.h"
 #include "engine/gguf/tensor_places.h"
 #include "engine/gguf/tokenizer_fields.h"
 #include "engine/model/gguf_model_fields.h"
@@ -243,10 +244,10 @@ class Planner {
     const char* key;
   };
   static const StatedNumber* find_stated(const TensorEntry& entry) {
-    static constexpr StatedNumber kStated[] = {{Role::kXieluAlphaP, "xielu.alpha_p"},
-                                               {Role::kXieluAlphaN, "xielu.alpha_n"},
-                                               {Role::kXieluBeta, "xielu.beta"},
-                                               {Role::kXieluEps, "xielu.eps"}};
+    static constexpr StatedNumber kStated[] = {{Role::kXieluAlphaP, gguf::kXieluFields[0]},
+                                               {Role::kXieluAlphaN, gguf::kXieluFields[1]},
+                                               {Role::kXieluBeta, gguf::kXieluFields[2]},
+                                               {Role::kXieluEps, gguf::kXieluFields[3]}};
     const auto* const it = std::ranges::find(kStated, entry.spec->role, &StatedNumber::role);
     return it == std::end(kStated) ? nullptr : it;
   }
