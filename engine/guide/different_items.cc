@@ -245,17 +245,17 @@ int32_t texts_of_json_values(ExprPool& pool, std::span<const std::string> values
   return pool.either(choices);
 }
 
-std::optional<int32_t> length_of_different_values(ExprPool& pool, int32_t language, int32_t count) {
+std::vector<int32_t> lengths_of_different_values(ExprPool& pool, int32_t language, int32_t count) {
   std::vector<std::string> used;
-  std::optional<int32_t> longest;
-  for (int32_t i = 0; i < count; ++i) {
+  std::vector<int32_t> lengths;
+  while (static_cast<int32_t>(lengths.size()) < count) {
     const int32_t others = pool.complement(texts_of_json_values(pool, used));
     const auto text = shortest_text(pool, pool.both(std::array{language, others}));
-    if (!text) return std::nullopt;
-    longest = std::max(longest.value_or(0), static_cast<int32_t>(text->size()));
+    if (!text) break;
+    lengths.push_back(static_cast<int32_t>(text->size()));
     used.push_back(canonical_json_value(*text));
   }
-  return longest;
+  return lengths;
 }
 
 }  // namespace tgi::guide

@@ -6,10 +6,10 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "engine/guide/expr_pool.h"
 
@@ -24,8 +24,8 @@ std::string canonical_json_value(std::string_view text);
 // All texts of canonical values, and perhaps others that no item has.
 int32_t texts_of_json_values(ExprPool& pool, std::span<const std::string> values);
 
-// So long is the longest of the shortest `count` different values of a language; nullopt: it has
-// not so many, or it takes too much to find them.
-std::optional<int32_t> length_of_different_values(ExprPool& pool, int32_t language, int32_t count);
+// So long are the `count` shortest different values of a language, from the shortest on; fewer
+// where it has not so many, or where it takes too much to find them.
+std::vector<int32_t> lengths_of_different_values(ExprPool& pool, int32_t language, int32_t count);
 
 }  // namespace tgi::guide

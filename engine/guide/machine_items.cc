@@ -123,7 +123,7 @@ const std::vector<Machine::Crossing>& Machine::crossings(int32_t config) {
   }
   const auto is_between = [](char c) { return c == ',' || c == ' ' || (c >= '\t' && c <= '\r'); };
   std::vector<Crossing> found;
-  const std::vector<uint32_t> bits = mask(config).bits;
+  const std::vector<uint32_t>& bits = mask(config).bits;
   for (const int32_t token : comma_tokens_) {
     if ((bits[static_cast<size_t>(token) / 32] >> (static_cast<uint32_t>(token) % 32) & 1) == 0)
       continue;

@@ -81,7 +81,7 @@ struct Matcher::Impl {
   // Tokens in which an item ends and one begins that can't be, or not in so few tokens.
   void drop_repeated(std::span<uint32_t> mask, int64_t max_tokens) {
     const bool is_limited = max_tokens < Machine::kMaxTokens;
-    const std::vector<Machine::Crossing> all = machine->crossings(configs.back());
+    const std::vector<Machine::Crossing>& all = machine->crossings(configs.back());
     text.resize(text_sizes.back());
     for (const Machine::Crossing& crossing : all) {
       const auto word = static_cast<size_t>(crossing.token) / 32;

@@ -140,8 +140,8 @@ bool RegexPool::matches(Regex a, std::string_view text) {
   return impl_->pool.nullable(a.id);
 }
 
-std::optional<int32_t> RegexPool::length_of_different_values(Regex a, int32_t count) {
-  return guide::length_of_different_values(impl_->pool, a.id, count);
+std::vector<int32_t> RegexPool::lengths_of_different_values(Regex a, int32_t count) {
+  return guide::lengths_of_different_values(impl_->pool, a.id, count);
 }
 
 Dfa RegexPool::dfa(Regex a) {

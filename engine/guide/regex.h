@@ -95,9 +95,9 @@ class RegexPool {
   bool matches(Regex a, std::string_view text);
   Dfa dfa(Regex a);
 
-  // Of a language of JSON values (different_items.h): so long is the longest of the `count`
-  // shortest that differ; nullopt: there aren't so many.
-  std::optional<int32_t> length_of_different_values(Regex a, int32_t count);
+  // Of a language of JSON values (different_items.h): so long are the `count` shortest that differ,
+  // from the shortest on; fewer where there aren't so many.
+  std::vector<int32_t> lengths_of_different_values(Regex a, int32_t count);
 
   // For the compiler of grammars.
   const ExprPool& expressions() const;

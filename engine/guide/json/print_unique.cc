@@ -225,7 +225,7 @@ std::optional<Regex> SchemaPrinter::object_texts(const ObjectSet& set,
   const Regex space = json_.space_texts();
   // From the last to the first: behind others, and as the first that is there.
   Regex behind = pool.empty_text();
-  std::optional<Regex> first = pool.empty_text();
+  Regex first = pool.empty_text();
   for (size_t i = members.size(); i-- > 0;) {
     const std::optional<Regex> value = item_texts(members[i]->value, depth, why);
     if (!value) return std::nullopt;
@@ -234,10 +234,10 @@ std::optional<Regex> SchemaPrinter::object_texts(const ObjectSet& set,
     const Regex as_first = pool.concat({member, behind});
     const Regex next = pool.concat({space, pool.literal(","), member});
     const bool required = members[i]->required;
-    first = required ? as_first : pool.either({as_first, *first});
+    first = required ? as_first : pool.either({as_first, first});
     behind = pool.concat({required ? next : pool.repeat(next, 0, 1), behind});
   }
-  return pool.concat({pool.literal("{"), *first, space, pool.literal("}")});
+  return pool.concat({pool.literal("{"), first, space, pool.literal("}")});
 }
 
 bool SchemaPrinter::is_closed(const ObjectSet& set) {
@@ -288,18 +288,19 @@ Expr SchemaPrinter::many_different_items(const ArraySet& set) {
              "; list them in an enum, or describe them by strings, numbers and "
              "objects of properties");
     }
-    const auto count = static_cast<int32_t>(std::max<int64_t>(least, 1));
-    const std::optional<int32_t> length = pool.length_of_different_values(*texts, count);
-    if (!length) {
+    const auto count = static_cast<size_t>(std::max<int64_t>(least, 1));
+    const bool endless = is_endless(demand);
+    // What the next longer values come to is not known beyond the first few.
+    const std::vector<int32_t> lengths =
+        pool.lengths_of_different_values(*texts, static_cast<int32_t>(endless ? count : count + 1));
+    if (lengths.size() < count) {
       if (least == 0) return std::nullopt;
       refuse("item " + std::to_string(place + 1) + " may have fewer than " + std::to_string(count) +
              " values");
     }
-    // What the next longer values come to is not known beyond the first few.
-    const bool endless = is_endless(demand);
-    if (!endless && pool.length_of_different_values(*texts, count + 1).value_or(0) > kMaxLength)
+    if (lengths.size() > count && lengths.back() > kMaxLength)
       refuse("an item may have to be longer than " + std::to_string(kMaxLength) + " bytes");
-    const Rule rule = grammar_.declare_item("item", list, *length, endless);
+    const Rule rule = grammar_.declare_item("item", list, lengths[count - 1], endless);
     grammar_.define(rule, grammar_.terminal(*texts));
     return grammar_.sequence({grammar_.call(rule), grammar_.item_end(list)});
   };
