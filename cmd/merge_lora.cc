@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/files/adapter_path.h"
 #include "base/files/paths.h"
 #include "base/files/regular_file.h"
 #include "base/json.h"
@@ -30,9 +31,7 @@ std::string name_of(const fs::path& folder) {
     const std::string text = part.string();
     if (text.starts_with(kPrefix)) return text.substr(kPrefix.size());
   }
-  return folder.stem().string() == folder.filename().string() || fs::is_directory(folder)
-             ? folder.filename().string()
-             : folder.stem().string();
+  return (fs::is_directory(folder) ? folder.filename() : folder.stem()).string();
 }
 
 // Another one whenever the file, or one of the folder, may be.
@@ -68,21 +67,12 @@ LoraBase base_in_config(const std::string& file) {
   return out;
 }
 
-// Such a file, or a folder that has one.
-bool is_gguf(const fs::path& path) {
-  const auto is_one = [](const fs::path& file) { return file.extension() == ".gguf"; };
-  if (!fs::is_directory(path)) return is_one(path);
-  return std::ranges::any_of(fs::directory_iterator(path), is_one, &fs::directory_entry::path);
-}
-
 }  // namespace
 
 std::optional<LoraBase> base_of_lora(Session& session, const std::string& path) {
   const fs::path file = fs::path(path) / kConfigFile;
-  // A model may have an adapter of its own beside it.
-  if (fs::exists(fs::path(path) / "config.json")) return std::nullopt;
-  if (fs::is_regular_file(file)) return base_in_config(file.string());
-  if (!is_gguf(path)) return std::nullopt;
+  if (is_peft_folder(path)) return base_in_config(file.string());
+  if (fs::exists(file) || !may_hold_adapter(path)) return std::nullopt;
   session.prepare({.wait_for_model = false, .accept_failed = true});
   const ipc::InspectParams params{.model = fs::absolute(path).string()};
   const ipc::OrderedJson result = session.client().call(ipc::kInspect, ipc::to_json(params));

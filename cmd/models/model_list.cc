@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/files/adapter_path.h"
 #include "base/files/paths.h"
 #include "base/files/regular_file.h"
 #include "cmd/download/disk.h"
@@ -35,13 +36,6 @@ constexpr std::array<WeightsEnding, 3> kWeights = {{
     {".bin", "torch"},
     {".gguf", kGgufFormat},
 }};
-
-// A folder of PEFT's.
-bool holds_adapter(const std::string& folder) {
-  std::error_code error;
-  return fs::exists(folder + "/adapter_config.json", error) &&
-         !fs::exists(folder + "/config.json", error);
-}
 
 std::string repo_of_name(const std::string& name) {
   return name.substr(0, name.find_first_of("@:"));
@@ -237,7 +231,7 @@ std::string format_of_folder(const std::string& folder) {
     }
   }
   if (best == kWeights.size()) return "";
-  return std::string(holds_adapter(folder) ? kAdapterFormat : kWeights[best].format);
+  return std::string(is_peft_folder(folder) ? kAdapterFormat : kWeights[best].format);
 }
 
 std::vector<InstalledFile> files_of_folder(const std::string& folder) {

@@ -197,10 +197,6 @@ AdapterConfig read_adapter_config(const FileSource& files) {
   }
 }
 
-bool is_adapter(const FileSource& files) {
-  return files.find(kAdapterConfigFile).has_value();
-}
-
 std::span<const KnownField> adapter_fields() {
   return kFields;
 }

@@ -46,9 +46,6 @@ struct AdapterConfig {
 // asks for something else than LoRA of linears, kInvalidArgument for one that makes no sense.
 AdapterConfig read_adapter_config(const FileSource& files);
 
-// Whether the folder holds an adapter, rather than a model.
-bool is_adapter(const FileSource& files);
-
 // A row for each field, for tests.
 std::span<const KnownField> adapter_fields();
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/files/adapter_path.h"
 #include "base/files/preset_files.h"
 #include "base/utf8.h"
 #include "engine/lora/adapter_files.h"
@@ -248,9 +249,7 @@ ipc::ModelFacts inspect_model(const ModelOptions& asked) {
 
 bool holds_adapter(const std::string& model) {
   if (model == kDemoModel || is_preset_path(model)) return false;
-  if (is_gguf_adapter_path(model)) return true;
-  const auto files = open_model_files(model);
-  return is_adapter(*files) && !files->find("config.json");
+  return is_gguf_adapter_path(model) || is_peft_folder(model);
 }
 
 ipc::AdapterFolder inspect_adapter(const std::string& folder) {

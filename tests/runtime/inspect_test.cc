@@ -202,6 +202,14 @@ TEST_CASE("inspect tells what an adapter says of itself, without its model") {
   CHECK(sent.modules == adapter.modules);
   CHECK(sent.bytes == adapter.bytes);
   CHECK_FALSE(holds_adapter("demo"));
+  // Trainers put the config of the base beside it; with weights it is a model that has an adapter.
+  const TempFolder copies;
+  const std::string beside = copies.file("beside");
+  std::filesystem::copy(folder, beside, std::filesystem::copy_options::recursive);
+  std::ofstream(beside + "/config.json") << "{}";
+  CHECK(holds_adapter(beside));
+  std::ofstream(beside + "/model-00001-of-00002.safetensors") << "x";
+  CHECK_FALSE(holds_adapter(beside));
   CHECK_FALSE(holds_adapter(kModels + "gpt2-untied-f16"));
 }
 
