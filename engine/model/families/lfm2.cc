@@ -11,6 +11,7 @@
 #include "engine/model/config_fields.h"
 #include "engine/model/decoder_tensors.h"
 #include "engine/model/expert_fields.h"
+#include "engine/model/families/lfm_shared.h"
 #include "engine/model/known_fields.h"
 #include "engine/model/rope.h"
 #include "engine/model/state_fields.h"
@@ -29,16 +30,6 @@ void adjust_intermediate(const JsonReader& config, ModelConfig& model) {
     size = (static_cast<int64_t>(std::min(scaled, 1e12)) + multiple - 1) / multiple * multiple;
   }
   model.intermediate_size = check_size(config, "intermediate_size", size, kMaxIntermediateSize);
-}
-
-void read_convolution(const JsonReader& config, ModelConfig& model) {
-  StateConfig& state = model.state;
-  state.kind = StateKind::kShortConv;
-  state.conv_kernel = read_size(config, "conv_L_cache", 3, kMaxConvKernel);
-  state.num_heads = 1;
-  state.head_dim = model.hidden_size;
-  const bool has_bias = config.boolean_or("conv_bias", false);
-  state.has_conv_bias = state.has_in_bias = state.has_out_bias = has_bias;
 }
 
 struct Sizes {
@@ -60,7 +51,7 @@ ModelConfig read_lfm2_common(const JsonReader& config, const Sizes& sizes) {
                                    .default_max_positions = 128000,
                                    .default_norm_eps = 1e-5,
                                    .default_tied = config.boolean_or("tie_embedding", true)});
-  read_convolution(config, model);
+  read_short_convolution(config, 3, model);
   read_rope(config, model, {.default_theta = 1e6});
   if (config.has("layer_types")) {
     read_mixer_types(config, "layer_types", {.attention = "full_attention", .state = "conv"},
@@ -151,37 +142,18 @@ constexpr auto kLfm2TypesMoe = std::to_array<std::string_view>({"lfm2_moe"});
 constexpr auto kLfm2Names = std::to_array<std::string_view>({"Lfm2ForCausalLM"});
 constexpr auto kLfm2Types = std::to_array<std::string_view>({"lfm2"});
 
-constexpr auto kLfm2Tensors = join_tensors(
-    kLlamaEmbeddingTensors,
-    std::to_array<TensorSpec>({
-        {Role::kFinalNorm, "model.embedding_norm.weight", Dim::kOne, Dim::kHidden},
-        {Role::kAttentionNorm, "model.layers.{layer}.operator_norm.weight", Dim::kOne,
-         Dim::kHidden},
-        {Role::kMlpNorm, "model.layers.{layer}.ffn_norm.weight", Dim::kOne, Dim::kHidden},
-        {Role::kStateIn, "model.layers.{layer}.conv.in_proj.weight", Dim::kStateIn, Dim::kHidden},
-        {Role::kStateInBias, "model.layers.{layer}.conv.in_proj.bias", Dim::kOne, Dim::kStateIn,
-         Split::kNone, has_state_in_bias},
-        {Role::kConv, "model.layers.{layer}.conv.conv.weight", Dim::kOne, Dim::kConvWeights},
-        {Role::kConvBias, "model.layers.{layer}.conv.conv.bias", Dim::kOne, Dim::kConvChannels,
-         Split::kNone, has_conv_bias},
-        {Role::kStateOut, "model.layers.{layer}.conv.out_proj.weight", Dim::kHidden,
-         Dim::kStateChannels},
-        {Role::kStateOutBias, "model.layers.{layer}.conv.out_proj.bias", Dim::kOne, Dim::kHidden,
-         Split::kNone, has_state_out_bias},
-        {Role::kO, "model.layers.{layer}.self_attn.out_proj.weight", Dim::kHidden, Dim::kQ,
-         Split::kColumns},
-        {Role::kQNorm, "model.layers.{layer}.self_attn.q_layernorm.weight", Dim::kOne,
-         Dim::kHeadDim},
-        {Role::kKNorm, "model.layers.{layer}.self_attn.k_layernorm.weight", Dim::kOne,
-         Dim::kHeadDim},
-        {Role::kGate, "model.layers.{layer}.feed_forward.w1.weight", Dim::kIntermediate,
-         Dim::kHidden, Split::kRows, has_dense_mlp},
-        {Role::kUp, "model.layers.{layer}.feed_forward.w3.weight", Dim::kIntermediate, Dim::kHidden,
-         Split::kRows, has_dense_mlp},
-        {Role::kDown, "model.layers.{layer}.feed_forward.w2.weight", Dim::kHidden,
-         Dim::kIntermediate, Split::kColumns, has_dense_mlp},
-    }),
-    kLlamaQkvTensors);
+constexpr auto kLfm2Tensors =
+    join_tensors(kLlamaEmbeddingTensors,
+                 kLfmTensors,
+                 std::to_array<TensorSpec>({
+                     {Role::kO, "model.layers.{layer}.self_attn.out_proj.weight", Dim::kHidden,
+                      Dim::kQ, Split::kColumns},
+                     {Role::kQNorm, "model.layers.{layer}.self_attn.q_layernorm.weight", Dim::kOne,
+                      Dim::kHeadDim},
+                     {Role::kKNorm, "model.layers.{layer}.self_attn.k_layernorm.weight", Dim::kOne,
+                      Dim::kHeadDim},
+                 }),
+                 kLlamaQkvTensors);
 
 constexpr auto kLfm2TensorsMoe = join_tensors(
     kLfm2Tensors,

@@ -13,6 +13,7 @@
 #include "engine/model/architecture.h"
 #include "engine/model/config_fields.h"
 #include "engine/model/decoder_tensors.h"
+#include "engine/model/families/lfm_shared.h"
 #include "engine/model/known_fields.h"
 #include "engine/model/multimodal_fields.h"
 #include "engine/model/rope.h"
@@ -46,16 +47,18 @@ void read_lfm3_layers(const JsonReader& config, ModelConfig& model) {
     LayerPlan& layer = model.layers[i];
     layer.has_state = types[i] == kConv;
     layer.has_attention = !layer.has_state;
-    if (types[i] == kWindowed) layer.sliding_window = window;
-    if (types[i] == kWindowed && window == 0) {
+    if (types[i] == kConv || types[i] == kFull) continue;
+    if (types[i] != kWindowed) {
+      throw Error(Code::kUnsupported,
+                  fmt::format("{}[{}]: '{}' is not supported; known are {}, {}, {}",
+                              config.path_of("layer_types"), i, types[i], kConv, kWindowed, kFull));
+    }
+    layer.sliding_window = window;
+    if (window == 0) {
       throw Error(Code::kInvalidArgument,
                   fmt::format("{}: null, but layer_types[{}] is {}; expected a number of tokens",
                               config.path_of("sliding_window"), i, kWindowed));
     }
-    if (types[i] == kConv || types[i] == kWindowed || types[i] == kFull) continue;
-    throw Error(Code::kUnsupported,
-                fmt::format("{}[{}]: '{}' is not supported; known are {}, {}, {}",
-                            config.path_of("layer_types"), i, types[i], kConv, kWindowed, kFull));
   }
 }
 
@@ -87,13 +90,7 @@ ModelConfig read_lfm3(const JsonReader& config) {
                                                    .default_tied = true,
                                                    .default_bos = 124894,
                                                    .default_eos = 124900});
-  StateConfig& state = model.state;
-  state.kind = StateKind::kShortConv;
-  state.conv_kernel = read_size(config, "conv_L_cache", 7, kMaxConvKernel);
-  state.num_heads = 1;
-  state.head_dim = model.hidden_size;
-  const bool has_bias = config.boolean_or("conv_bias", false);
-  state.has_conv_bias = state.has_in_bias = state.has_out_bias = has_bias;
+  read_short_convolution(config, 7, model);
   model.attention_bias = config.boolean_or("attention_bias", false);
   model.has_output_gate = config.boolean_or("use_attention_gate", true);
   model.has_post_norms = config.boolean_or("use_sandwich_norm", true);
@@ -135,40 +132,21 @@ constexpr auto kLfm3Types = std::to_array<std::string_view>({"lfm3"});
 constexpr auto kLfm3VlNames = std::to_array<std::string_view>({"Lfm3VlForConditionalGeneration"});
 constexpr auto kLfm3VlTypes = std::to_array<std::string_view>({"lfm3_vl"});
 
-constexpr auto kLfm3Tensors = join_tensors(
-    kLlamaEmbeddingTensors,
-    kLlamaAttentionTensors,
-    kLlamaQkvBiasTensors,
-    kLlamaOBiasTensors,
-    kQkNormTensors,
-    std::to_array<TensorSpec>({
-        {Role::kFinalNorm, "model.embedding_norm.weight", Dim::kOne, Dim::kHidden},
-        {Role::kAttentionNorm, "model.layers.{layer}.operator_norm.weight", Dim::kOne,
-         Dim::kHidden},
-        {Role::kAttentionPostNorm, "model.layers.{layer}.post_operator_norm.weight", Dim::kOne,
-         Dim::kHidden, Split::kNone, has_lfm3_post_norms},
-        {Role::kMlpNorm, "model.layers.{layer}.ffn_norm.weight", Dim::kOne, Dim::kHidden},
-        {Role::kMlpPostNorm, "model.layers.{layer}.post_ffn_norm.weight", Dim::kOne, Dim::kHidden,
-         Split::kNone, has_lfm3_post_norms},
-        {Role::kOutputGate, "model.layers.{layer}.self_attn.gate_proj.weight", Dim::kHeads,
-         Dim::kHidden, Split::kRows, has_lfm3_gate},
-        {Role::kStateIn, "model.layers.{layer}.conv.in_proj.weight", Dim::kStateIn, Dim::kHidden},
-        {Role::kStateInBias, "model.layers.{layer}.conv.in_proj.bias", Dim::kOne, Dim::kStateIn,
-         Split::kNone, has_state_in_bias},
-        {Role::kConv, "model.layers.{layer}.conv.conv.weight", Dim::kOne, Dim::kConvWeights},
-        {Role::kConvBias, "model.layers.{layer}.conv.conv.bias", Dim::kOne, Dim::kConvChannels,
-         Split::kNone, has_conv_bias},
-        {Role::kStateOut, "model.layers.{layer}.conv.out_proj.weight", Dim::kHidden,
-         Dim::kStateChannels},
-        {Role::kStateOutBias, "model.layers.{layer}.conv.out_proj.bias", Dim::kOne, Dim::kHidden,
-         Split::kNone, has_state_out_bias},
-        {Role::kGate, "model.layers.{layer}.feed_forward.w1.weight", Dim::kIntermediate,
-         Dim::kHidden, Split::kRows},
-        {Role::kUp, "model.layers.{layer}.feed_forward.w3.weight", Dim::kIntermediate, Dim::kHidden,
-         Split::kRows},
-        {Role::kDown, "model.layers.{layer}.feed_forward.w2.weight", Dim::kHidden,
-         Dim::kIntermediate, Split::kColumns},
-    }));
+constexpr auto kLfm3Tensors =
+    join_tensors(kLlamaEmbeddingTensors,
+                 kLlamaAttentionTensors,
+                 kLlamaQkvBiasTensors,
+                 kLlamaOBiasTensors,
+                 kQkNormTensors,
+                 kLfmTensors,
+                 std::to_array<TensorSpec>({
+                     {Role::kAttentionPostNorm, "model.layers.{layer}.post_operator_norm.weight",
+                      Dim::kOne, Dim::kHidden, Split::kNone, has_lfm3_post_norms},
+                     {Role::kMlpPostNorm, "model.layers.{layer}.post_ffn_norm.weight", Dim::kOne,
+                      Dim::kHidden, Split::kNone, has_lfm3_post_norms},
+                     {Role::kOutputGate, "model.layers.{layer}.self_attn.gate_proj.weight",
+                      Dim::kHeads, Dim::kHidden, Split::kRows, has_lfm3_gate},
+                 }));
 
 }  // namespace
 
