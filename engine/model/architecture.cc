@@ -47,6 +47,7 @@ extern const Architecture kGlm4vText, kGlmOcrText, kGlm4vMoeText, kGlm4v, kGlmOc
     kVideoLlama3, kHyperClovaVision, kNemotronOmni, kGraniteSpeech;
 extern const Architecture kLfm3, kLfm3Vl, kLaguna, kQwen25OmniText, kQwen3OmniMoeText, kQwen25Omni,
     kQwen3OmniMoe;
+extern const Architecture kExaone, kIquestCoder, kAxK1, kSarvamMoe, kSarvamMla;
 
 namespace {
 
@@ -207,6 +208,11 @@ constexpr std::array kArchitectures = {
     &kQwen3OmniMoeText,
     &kQwen25Omni,
     &kQwen3OmniMoe,
+    &kExaone,
+    &kIquestCoder,
+    &kAxK1,
+    &kSarvamMoe,
+    &kSarvamMla,
 };
 
 constexpr const char* kConfigFile = "config.json";
@@ -487,6 +493,18 @@ void read_text_model(const JsonReader& config, const FileSource& files, LoadedCo
   loaded.config = read_family(*loaded.text, text);
 }
 
+// What config.json does not say.
+void settle_by_tensors(const FileSource& files, LoadedConfig& model) {
+  model.has_separate_experts = !model.text->tensors_of_separate_experts.empty() &&
+                               has_tensor_named(files, ".experts.0.").value_or(false);
+  if (!model.text->may_lack_choice_bias || !model.config.experts.has_choice_bias) return;
+  for (const TensorSpec& spec : model.tensors()) {
+    if (spec.role != Role::kChoiceBias) continue;
+    const std::string_view ending = spec.name.substr(spec.name.find('}') + 1);
+    model.config.experts.has_choice_bias = has_tensor_named(files, ending).value_or(true);
+  }
+}
+
 // So that no sum of bytes that is planned with overflows, and nobody waits for what can't be.
 void check_total_size(const LoadedConfig& model) {
   const ModelConfig& config = model.config;
@@ -550,7 +568,12 @@ std::span<const Architecture* const> architectures() {
 
 const Architecture& find_architecture(const JsonReader& config) {
   const std::vector<std::string> names = config.strings_or_empty("architectures");
+  const std::string model_type = config.string_or("model_type", "");
   for (const std::string& name : names) {
+    for (const Architecture* architecture : kArchitectures) {
+      const bool is_its_type = has(architecture->model_types, model_type);
+      if (is_its_type && name == architecture->computed_by) return *architecture;
+    }
     for (const Architecture* architecture : kArchitectures) {
       if (has(architecture->names, name)) return *architecture;
     }
@@ -560,7 +583,6 @@ const Architecture& find_architecture(const JsonReader& config) {
     }
   }
   if (!names.empty()) fail_unknown(config.path_of("architectures"), names.front());
-  const std::string model_type = config.string_or("model_type", "");
   for (const Architecture* architecture : kArchitectures) {
     if (has(architecture->model_types, model_type)) return *architecture;
   }
@@ -589,9 +611,7 @@ LoadedConfig load_model_config(const FileSource& files) {
     } else {
       read_text_model(config, files, loaded);
     }
-    // config.json does not say it.
-    loaded.has_separate_experts = !loaded.text->tensors_of_separate_experts.empty() &&
-                                  has_tensor_named(files, ".experts.0.").value_or(false);
+    settle_by_tensors(files, loaded);
     loaded.config.architecture = loaded.architecture->names.front();
     loaded.ties_head = loaded.config.tied_embeddings;
     loaded.task = task_of(config, files, *loaded.architecture, loaded.config);

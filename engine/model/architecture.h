@@ -299,6 +299,9 @@ struct NextTokenNames {
 struct Architecture {
   std::span<const std::string_view> names;        // of config.json's "architectures"
   std::span<const std::string_view> model_types;  // of its "model_type"
+  // (optional) The class of another family that `transformers` computes it with: files that it
+  // writes name that one in "architectures", beside a model_type of these.
+  std::string_view computed_by{};
   std::string_view prefix;  // of tensor names: "model."; a checkpoint may have it or not
   ModelConfig (*read_config)(const JsonReader& config);
   std::span<const KnownField> fields;     // of config.json, beside those of every model
@@ -307,6 +310,8 @@ struct Architecture {
   // (optional) The same of checkpoints in which each expert's matrices are tensors of their own,
   // where those of `tensors` are stored one behind the other.
   std::span<const TensorSpec> tensors_of_separate_experts{};
+  // Some of its checkpoints have no bias of the experts' choice, which config.json does not say.
+  bool may_lack_choice_bias = false;
   // Tensors that are known and not needed, by the endings of their names, or by how they begin
   // after an optional "model.": "vision_tower.*".
   std::span<const std::string_view> ignored;

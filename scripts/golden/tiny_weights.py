@@ -15,6 +15,7 @@ EMBEDDINGS = ("embed", "wte", "wpe")
 FACTORS = (".layer_scalar", ".router.scale", ".per_expert_scale", ".correct_output_scale")
 # Neither matrices nor norms, whatever their shape.
 SMALL = ("_bias", ".A_log", ".D", ".e_score_correction_bias", "sinks")
+CHOICE_BIAS = ".mlp.gate.e_score_correction_bias"
 
 
 def is_norm(name):
@@ -25,6 +26,8 @@ def is_norm(name):
 def random_values(name, value, generator, storage, is_gpt2):
     """Larger than a real initialisation: the logits should say something."""
     noise = torch.randn(value.shape, generator=generator)
+    if storage.get("extra") == "no_choice_bias" and name.endswith(CHOICE_BIAS):
+        return torch.zeros_like(noise)
     if name.endswith(FACTORS):
         return 1.0 + 0.2 * noise
     if name.endswith(".act_fn.beta"):
@@ -153,10 +156,21 @@ def with_transposed_experts(tensors, config):
     return {name: value.transpose(1, 2).contiguous() if ".experts." in name else value for name, value in tensors.items()}
 
 
+def without_choice_bias(tensors, config):
+    return {name: value for name, value in tensors.items() if not name.endswith(CHOICE_BIAS)}
+
+
+def with_choice_bias(state):
+    """What is not stored is 0."""
+    routers = [name for name in state if name.endswith(".mlp.gate.weight")]
+    return state | {name.replace(".weight", ".e_score_correction_bias"): torch.zeros(len(state[name])) for name in routers}
+
+
 # storage["extra"] -> what is stored instead, what is read instead.
 STORE = {"neox_tables": with_neox_tables, "mxfp4": mxfp4.store, "stacked_experts": with_stacked_experts,
-         "transposed_experts": with_transposed_experts, "unread_parts": with_unread_parts}
-LOAD = {"mxfp4": mxfp4.load, "unread_parts": without_unread_parts}
+         "transposed_experts": with_transposed_experts, "unread_parts": with_unread_parts,
+         "no_choice_bias": without_choice_bias}
+LOAD = {"mxfp4": mxfp4.load, "unread_parts": without_unread_parts, "no_choice_bias": with_choice_bias}
 
 
 def save_weights(tensors, folder, num_shards):
