@@ -26,6 +26,13 @@ int32_t num_sites(std::span<const LowRankPart> parts) {
   return count;
 }
 
+// The parts of each site, in their order: adapters of experts have many of both.
+std::vector<std::vector<const LowRankPart*>> parts_by_site(std::span<const LowRankPart> parts) {
+  std::vector<std::vector<const LowRankPart*>> out(static_cast<size_t>(num_sites(parts)));
+  for (const LowRankPart& part : parts) out[static_cast<size_t>(part.site)].push_back(&part);
+  return out;
+}
+
 int64_t matrix_bytes(int64_t rows, int64_t cols, DType dtype) {
   return aligned(rows * cols * static_cast<int64_t>(dtype_size(dtype)));
 }
@@ -66,16 +73,18 @@ CudaAdapter::CudaAdapter(std::span<const LowRankPart> parts, DType dtype) {
   memory_ = allocate_device(static_cast<size_t>(size_bytes), "adapter");
   auto* const device = static_cast<std::byte*>(memory_.data());
   std::vector<std::byte> host(static_cast<size_t>(size_bytes));
-  std::vector<LowRankSite> sites(static_cast<size_t>(num_sites(parts)));
+  const auto by_site = parts_by_site(parts);
+  std::vector<LowRankSite> sites(by_site.size());
   int64_t used = aligned(static_cast<int64_t>(sites.size() * sizeof(LowRankSite)));
   // All of a site's a lie together, in the order of its pieces.
   for (size_t index = 0; index < sites.size(); ++index) {
+    if (by_site[index].empty()) continue;
     LowRankSite& site = sites[index];
     const int64_t begin = used;
     int64_t cols = 0;
     std::byte* out = host.data() + begin;
-    for (const LowRankPart& part : parts) {
-      if (static_cast<size_t>(part.site) != index) continue;
+    for (const LowRankPart* const here : by_site[index]) {
+      const LowRankPart& part = *here;
       if (site.num_pieces == kMaxLowRankPieces) {
         throw Error(Code::kUnsupported,
                     fmt::format("{}: more than {} products of one adapter with one linear",
@@ -91,17 +100,15 @@ CudaAdapter::CudaAdapter(std::span<const LowRankPart> parts, DType dtype) {
                                         .scale = part.scale};
       site.rank += static_cast<int32_t>(part.a.rows);
     }
-    if (site.num_pieces == 0) continue;
     TGI_CHECK(site.rank <= kMaxStackedRank);
     site.a = device + begin;
     used += matrix_bytes(site.rank, cols, dtype);
     int32_t piece = 0;
-    for (const LowRankPart& part : parts) {
-      if (static_cast<size_t>(part.site) != index) continue;
+    for (const LowRankPart* const part : by_site[index]) {
       site.pieces[piece++].b = device + used;
       std::byte* to = host.data() + used;
-      for (const HostWeight& rows : part.b) to = write_matrix(rows, dtype, to);
-      used += matrix_bytes(part.num_outputs(), part.a.rows, dtype);
+      for (const HostWeight& rows : part->b) to = write_matrix(rows, dtype, to);
+      used += matrix_bytes(part->num_outputs(), part->a.rows, dtype);
     }
   }
   TGI_CHECK(used == size_bytes);
