@@ -249,9 +249,11 @@ class Opener {
                                   .num_experts = sites_.num_experts(),
                                   .has_old_order = out_.config.has_old_expert_order});
     if (!fit) {
-      return report("of experts, and of the shape of none of their matrices",
-                    fmt::format("{} {} with {} {}", tensors.a->name, shape_text(tensors.a->shape),
-                                tensors.b->name, shape_text(tensors.b->shape)));
+      return report(
+          "of experts, and of the shape of none of their matrices",
+          fmt::format("{} {} with {} {}, expected {}", tensors.a->name,
+                      shape_text(tensors.a->shape), tensors.b->name, shape_text(tensors.b->shape),
+                      shapes_of_experts(sites_.find_experts(plain), sites_.num_experts())));
     }
     const std::string key = expert_scale_key(plain, *fit->parameter);
     const int32_t rank = scales.rank_of(key);

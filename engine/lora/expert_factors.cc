@@ -1,5 +1,7 @@
 #include "engine/lora/expert_factors.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace tgi {
@@ -43,6 +45,16 @@ std::string scale_key(const AdapterConfig& config, const std::string& module) {
 std::string expert_scale_key(std::string_view module, const ExpertParameter& parameter) {
   std::string out(module);
   return out + (module.ends_with(".experts") ? "." + parameter.name : std::string(".weight"));
+}
+
+std::string shapes_of_experts(std::span<const ExpertParameter* const> parameters,
+                              int32_t num_experts) {
+  std::string out;
+  for (const ExpertParameter* parameter : parameters) {
+    out += fmt::format("{0}({1} r, {2}) and ({3}, {1} r) for {4}", out.empty() ? "" : ", or ",
+                       num_experts, parameter->inputs, parameter->outputs, parameter->name);
+  }
+  return out + ", of rank r";
 }
 
 std::optional<FittedExperts> fit_experts(const StoredExperts& stored) {

@@ -57,6 +57,10 @@ struct FittedExperts {
   Factor columns_of_b(int32_t expert) const;
 };
 
+// "(6 r, 24) and (48, 6 r) for gate_up_proj, or (6 r, 16) and (24, 6 r) for down_proj, of rank r".
+std::string shapes_of_experts(std::span<const ExpertParameter* const> parameters,
+                              int32_t num_experts);
+
 // Nothing where the shapes are those of no parameter.
 std::optional<FittedExperts> fit_experts(const StoredExperts& stored);
 

@@ -157,7 +157,8 @@ TEST_CASE("what experts can't have is refused by name") {
       refused(pair(kExperts, 20, 23, 12), bad, config, model),
       Catch::Contains("1 tensor is of experts, and of the shape of none of their matrices: " +
                       kBase + kExperts + ".lora_A.weight (12, 23) with " + kBase + kExperts +
-                      ".lora_B.weight (20, 12)"));
+                      ".lora_B.weight (20, 12), expected (6 r, 24) and (20, 6 r) for gate_up_proj, "
+                      "or (6 r, 10) and (24, 6 r) for down_proj, of rank r"));
   CHECK_THAT(refused(pair(kExperts, 20, 24, 13), bad, config, model),
              Catch::Contains("of the shape of none of their matrices"));
   CHECK_THAT(refused({pair(kExperts, 20, 24, 12).front()}, bad, config, model),
