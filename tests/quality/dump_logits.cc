@@ -20,6 +20,7 @@
 #include "base/error.h"
 #include "base/files/file_source.h"
 #include "engine/cpu/cpu_backend.h"
+#include "engine/gguf/model_files.h"
 #include "engine/model/architecture.h"
 #include "engine/model/model_weights.h"
 #include "engine/model/state_layout.h"
@@ -148,7 +149,8 @@ void write_rows(const StepResult& result, int32_t vocab_size, std::ofstream& out
 }
 
 void dump_logits(const Options& options) {
-  const auto files = options.model == kDemoModel ? open_demo_model() : open_folder(options.model);
+  const auto files =
+      options.model == kDemoModel ? open_demo_model() : open_model_files(options.model);
   const LoadedConfig model = load_model_config(*files);
   const int32_t vocab_size = model.config.vocab_size;
   const std::vector<Text> texts = read_texts(options.input, vocab_size);
@@ -175,7 +177,8 @@ void dump_logits(const Options& options) {
 int main(int argc, char** argv) {
   tgi::Options options;
   CLI::App app("Writes log-probabilities after every token; see scripts/bench/bench_quality");
-  app.add_option("model", options.model, "a Hugging Face folder, or \"demo\"")->required();
+  app.add_option("model", options.model, "a Hugging Face folder, a GGUF file, or \"demo\"")
+      ->required();
   app.add_option("input", options.input, "token ids, a text in each line")->required();
   app.add_option("output", options.output, "float32, (tokens, vocab)")->required();
   app.add_option("--quantize", options.quantize)->check(CLI::IsMember({"none", "int8", "int4"}));
