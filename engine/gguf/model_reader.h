@@ -162,7 +162,9 @@ RowOrder qkv_by_kv_head(int64_t num_heads, int64_t num_kv_heads, int64_t head_di
 // What most decoders have: sizes, heads, norm, rope, vocabulary, whether the head is tied.
 // `class_name` is the one of `architectures`, `model_type` the one of config.json.
 void read_decoder(ModelReader& model, std::string_view class_name, std::string_view model_type);
-// Its parts: all but heads and rope; heads, all of one length; the rope, of heads of that length.
+// Its parts: all but the width of MLPs, heads and rope; that width too, the same in all layers that
+// have one; heads, all of one length; the rope, of heads of that length.
+void read_outer_sizes(ModelReader& model, std::string_view class_name, std::string_view model_type);
 void read_sizes(ModelReader& model, std::string_view class_name, std::string_view model_type);
 void read_heads(ModelReader& model);
 void read_rope(ModelReader& model, int64_t head_dim);
@@ -197,11 +199,20 @@ void name_expert_stacks(ModelReader& model,
                         const char* up,
                         const char* down);
 
+// Gate and up of all experts as one stack, EXPERTS.gate_up_proj, whether they are one here or two;
+// and EXPERTS.down_proj.
+void name_gate_up_stacks(ModelReader& model, const std::string& experts);
+// A tensor whose name there has no ".weight".
+void name_bare(ModelReader& model, std::string_view stored, const std::string& name);
+
 // Layers that predict further tokens come after those that are counted elsewhere: left out.
 void drop_predicting_layers(ModelReader& model);
 
 // Of each layer of the model, whether the file has blk.N.`tensor`.
 std::vector<bool> layers_with(const ModelReader& model, std::string_view tensor);
+
+// mlp_layer_types, "dense" or "sparse": those with a router are the latter.
+Json read_mlp_layer_types(const ModelReader& model);
 
 // layer_types: every `pattern`-th layer has no window, unless the file says otherwise.
 Json read_layer_types(ModelReader& model, int64_t pattern);

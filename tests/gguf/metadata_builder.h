@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/weights/ggml/gguf_file.h"
@@ -61,6 +62,16 @@ class MetadataBuilder {
   MetadataBuilder& remove(const std::string& key) {
     values_.erase(key);
     return *this;
+  }
+
+  // The same fields under another architecture's name.
+  MetadataBuilder& rename(const std::string& from, const std::string& to) {
+    std::map<std::string, GgufValue> renamed;
+    for (const auto& [key, value] : values_) {
+      renamed[key.starts_with(from + ".") ? to + key.substr(from.size()) : key] = value;
+    }
+    values_ = std::move(renamed);
+    return set("general.architecture", to);
   }
 
   // Lives as long as the builder.

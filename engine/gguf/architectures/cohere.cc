@@ -1,4 +1,6 @@
 // Command R and its followers: one norm for both branches.
+#include <string>
+
 #include "engine/gguf/architectures.h"
 
 namespace tgi::gguf {
@@ -30,6 +32,34 @@ void read_cohere2(ModelReader& model) {
   model.config["sliding_window"] = model.integer("attention.sliding_window");
   model.config["layer_types"] = read_layer_types(model, 4);
   read_cohere(model);
+}
+
+// Files are of those alone whose experts that all tokens go to are averaged with the others.
+void read_cohere2moe(ModelReader& model) {
+  read_decoder(model, "Cohere2MoeForCausalLM", "cohere2_moe");
+  Json& config = model.config;
+  const bool has_dense = config.contains("intermediate_size");
+  if (has_dense) config["prefix_dense_intermediate_size"] = config["intermediate_size"];
+  read_experts(model, "num_experts", "intermediate_size");
+  const auto shared = model.find_integer("expert_shared_count").value_or(0);
+  config["num_shared_experts"] = shared;
+  model.pass_over("expert_shared_feed_forward_length");  // the count says it
+  constexpr int64_t kSigmoid = 2;
+  const bool is_sigmoid = model.find_integer("expert_gating_func").value_or(1) == kSigmoid;
+  config["expert_selection_fn"] = is_sigmoid ? "sigmoid" : "softmax";
+  config["norm_topk_prob"] = model.find_boolean("expert_weights_norm").value_or(false);
+  model.pass_over("leading_dense_block_count");
+  drop_predicting_layers(model);
+  config["mlp_layer_types"] = read_mlp_layer_types(model);
+  config["sliding_window"] = model.integer("attention.sliding_window");
+  config["layer_types"] = read_layer_types(model, 4);
+  const bool is_rms = config.contains("rms_norm_eps");
+  read_cohere(model);
+  if (!is_rms) drop_fields(model, {"rms_norm_eps"});
+  const std::string mlp = kMlp;
+  model.name("blk.{layer}.ffn_gate_inp", mlp + ".gate");
+  name_experts(model, mlp + ".experts");
+  name_shared_experts(model, mlp + ".shared_experts");
 }
 
 }  // namespace tgi::gguf

@@ -39,6 +39,14 @@ void read_hunyuan_dense(ModelReader& model) {
   name_mlp(model);
 }
 
+void read_jais2(ModelReader& model) {
+  read_decoder(model, "Jais2ForCausalLM", "jais2");
+  read_layer_norm(model, "layer_norm_eps");
+  drop_fields(model, {"rms_norm_eps"});
+  read_biases(model);
+  name_decoder(model);
+}
+
 // Norms have the 1 in their weights that the class adds.
 void read_nemotron(ModelReader& model) {
   read_decoder(model, "NemotronForCausalLM", "nemotron");

@@ -1,7 +1,10 @@
-// DeepSeek V2 and V3 and who took their latent attention. The matrix from latents to heads is
-// stored as two: that of keys transposed.
+// DeepSeek V2 to V3.2, GLM 5, Mistral 4 and who took their latent attention. The matrix from
+// latents to heads is stored as two: that of keys transposed.
+#include <fmt/format.h>
+
 #include <string>
 
+#include "base/error.h"
 #include "engine/gguf/architectures.h"
 
 namespace tgi::gguf {
@@ -89,7 +92,75 @@ void read_minicpm3(ModelReader& model) {
   name_mlp(model);
 }
 
+namespace {
+
+// The indexer chooses the tokens that a later one sees, but those of the first index_topk.
+void read_choice_of_tokens(ModelReader& model) {
+  model.config["index_topk"] = model.integer("attention.indexer.top_k");
+  for (const char* key : {"head_count", "key_length", "types"}) {
+    model.pass_over(std::string("attention.indexer.") + key);
+  }
+  for (const char* name : {"k_norm", "proj", "attn_k", "attn_q_b"}) {
+    model.ignore_tensor(std::string("blk.{layer}.indexer.") + name);
+  }
+}
+
+void read_sparse(ModelReader& model, const char* class_name, const char* model_type) {
+  read_sizes(model, class_name, model_type);
+  drop_predicting_layers(model);
+  read_latents(model);
+  read_choice_of_tokens(model);
+  read_deepseek_experts(model);
+  model.pass_over("expert_gating_func");  // the class has one
+  name_outer(model);
+  name_norms(model);
+  name_latents(model);
+  name_mlp(model);
+  name_deepseek_experts(model);
+}
+
+}  // namespace
+
+void read_deepseek32(ModelReader& model) {
+  read_sparse(model, "DeepseekV32ForCausalLM", "deepseek_v32");
+}
+
+void read_glm_dsa(ModelReader& model) {
+  read_sparse(model, "GlmMoeDsaForCausalLM", "glm_moe_dsa");
+}
+
+// Queries are scaled by their position in each stretch of the first context's length.
+void read_mistral4(ModelReader& model) {
+  const std::string mlp = kMlp;
+  read_sizes(model, "Mistral4ForCausalLM", "mistral4");
+  read_latents(model);
+  read_deepseek_experts(model);
+  model.pass_over("expert_gating_func");  // the class has one
+  Json& config = model.config;
+  const auto scaling = model.find_number("attention.temperature_scale");
+  const auto stretch = model.find_integer("attention.temperature_length");
+  if (scaling) {
+    Json& rope = config["rope_scaling"];
+    rope["llama_4_scaling_beta"] = *scaling;
+    if (stretch && rope.value("original_max_position_embeddings", *stretch) != *stretch) {
+      throw Error(Code::kUnsupported,
+                  fmt::format("{}.attention.temperature_length: {}, expected {}, as "
+                              "rope.scaling.original_context_length has it",
+                              model.architecture(), *stretch,
+                              rope["original_max_position_embeddings"].dump()));
+    }
+  }
+  name_outer(model);
+  name_norms(model);
+  name_latents(model);
+  name_mlp(model);
+  model.name("blk.{layer}.ffn_gate_inp", mlp + ".gate");
+  name_gate_up_stacks(model, mlp + ".experts");
+  name_shared_experts(model, mlp + ".shared_experts");
+}
+
 void read_deepseek2(ModelReader& model) {
+  if (model.has("attention.temperature_scale")) return read_mistral4(model);
   const bool has_experts = model.find_integer("expert_count").value_or(0) > 0;
   const bool is_third = model.find_integer("expert_gating_func").value_or(1) == kSigmoid ||
                         model.find_layer_with("exp_probs_b.bias").has_value();
@@ -97,6 +168,7 @@ void read_deepseek2(ModelReader& model) {
                                  : is_third   ? "DeepseekV3ForCausalLM"
                                               : "DeepseekV2ForCausalLM";
   read_sizes(model, class_name, !has_experts ? "youtu" : is_third ? "deepseek_v3" : "deepseek_v2");
+  drop_predicting_layers(model);
   read_latents(model);
   name_outer(model);
   name_norms(model);

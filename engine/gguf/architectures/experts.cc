@@ -49,11 +49,7 @@ void read_exaone_moe(ModelReader& model) {
     model.pass_over(key);  // the class has one; the count says it
   }
   if (!read_windows(model, 4)) model.config["sliding_window"] = nullptr;
-  Json kinds = Json::array();
-  for (const bool is_sparse : layers_with(model, "ffn_gate_inp.weight")) {
-    kinds.push_back(is_sparse ? "sparse" : "dense");
-  }
-  model.config["mlp_layer_types"] = std::move(kinds);
+  model.config["mlp_layer_types"] = read_mlp_layer_types(model);
   name_outer(model);
   name_norms(model);
   name_attention(model);

@@ -11,6 +11,7 @@ void read_glm4moe(ModelReader& model) {
   model.pass_over("expert_gating_func");  // the class has one
   Json& config = model.config;
   drop_predicting_layers(model);
+  model.pass_over("rope.dimension_sections");  // positions of text are alike in every one
   state_rotary_part(model);
   read_attention_bias(model);
   config["use_qk_norm"] = model.has_tensor("blk.0.attn_q_norm.weight");

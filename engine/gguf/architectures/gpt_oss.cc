@@ -17,9 +17,7 @@ void read_gpt_oss(ModelReader& model) {
   model.name("blk.{layer}.attn_norm", "model.layers.{layer}.input_layernorm");
   model.name("blk.{layer}.post_attention_norm", "model.layers.{layer}.post_attention_layernorm");
   name_attention(model);
-  model.rules.push_back({.stored = "blk.{layer}.attn_sinks",
-                         .name = "model.layers.{layer}.self_attn.sinks",
-                         .bias_suffix = ""});
+  name_bare(model, "blk.{layer}.attn_sinks", "model.layers.{layer}.self_attn.sinks");
   const std::string mlp = "model.layers.{layer}.mlp.";
   model.name("blk.{layer}.ffn_gate_inp", mlp + "router");
   name_expert_stacks(model, mlp + "experts", "gate_up_proj[0]", "gate_up_proj[1]", "down_proj");

@@ -1,6 +1,7 @@
 // Granite, with experts or without, and MiniCPM, which has the same multipliers.
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "engine/gguf/architectures.h"
 
@@ -43,6 +44,15 @@ void read_score_scale(ModelReader& model) {
   model.config["attention_multiplier"] = 1.0 / std::sqrt(head_dim);
 }
 
+// Gate and up of the one that all tokens go to are one matrix here too.
+void name_granite_swa_experts(ModelReader& model) {
+  const std::string moe = "model.layers.{layer}.block_sparse_moe.";
+  model.name("blk.{layer}.ffn_gate_inp", moe + "router");
+  name_gate_up_stacks(model, moe + "experts");
+  model.name("blk.{layer}.ffn_up_shexp", "model.layers.{layer}.shared_mlp.input_linear");
+  model.name("blk.{layer}.ffn_down_shexp", "model.layers.{layer}.shared_mlp.output_linear");
+}
+
 }  // namespace
 
 void read_granite(ModelReader& model) {
@@ -63,6 +73,36 @@ void read_granitemoe(ModelReader& model) {
   if (shared > 0) model.config["shared_intermediate_size"] = shared;
   read_attention_bias(model);
   name_granite_experts(model);
+  drop_fields(model, {"head_dim"});
+}
+
+// Windows in most layers, a sink for each head; in some layers q and k may not be rotated.
+void read_granite_swa(ModelReader& model) {
+  const bool has_experts = model.find_integer("expert_count").value_or(0) > 0;
+  const auto shared = model.find_integer("expert_shared_feed_forward_length").value_or(0);
+  if (has_experts) {
+    read_decoder(model, "GraniteMoeSWAForCausalLM", "granitemoe_swa");
+    read_experts(model, "num_local_experts", "intermediate_size");
+    if (shared > 0) model.config["shared_intermediate_size"] = shared;
+    read_attention_bias(model);
+    name_granite_swa_experts(model);
+  } else {
+    read_decoder(model, "GraniteSWAForCausalLM", "granite_swa");
+    read_biases(model);
+    name_mlp(model);
+  }
+  Json& config = model.config;
+  config["sliding_window"] = model.integer("attention.sliding_window");
+  config["layer_types"] = read_layer_types(model, 4);
+  const std::vector<bool> rotates = model.booleans_of_layers("attention.rope_pattern");
+  Json bases = Json::array();
+  for (const bool is_rotated : rotates) {
+    bases.push_back(is_rotated ? config.at("rope_theta").get<double>() : 0.0);
+  }
+  if (!bases.empty()) config["layer_rope_theta"] = std::move(bases);
+  read_multipliers(model);
+  read_score_scale(model);
+  name_bare(model, "blk.{layer}.attn_sinks", "model.layers.{layer}.self_attn.sinks");
   drop_fields(model, {"head_dim"});
 }
 

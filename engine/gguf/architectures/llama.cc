@@ -1,6 +1,9 @@
 // Llama, Mistral and all that took their block, and Mixtral: experts are in the file or not.
+#include <fmt/format.h>
+
 #include <string>
 
+#include "base/error.h"
 #include "engine/gguf/architectures.h"
 
 namespace tgi::gguf {
@@ -44,6 +47,26 @@ void read_mistral3(ModelReader& model) {
   name_norms(model);
   name_rotated_attention(model);
   name_mlp(model);
+}
+
+// Of 7B; those of 13B, which llama.cpp knows by their layers, have ALiBi in place of rotation.
+void read_baichuan(ModelReader& model) {
+  constexpr int64_t kLayersOf13B = 40;
+  if (model.num_layers() == kLayersOf13B) {
+    throw Error(Code::kUnsupported,
+                fmt::format("baichuan.block_count: {} layers are those of Baichuan 13B, whose "
+                            "positions (ALiBi) are not read from GGUF files; load the folder of "
+                            "Hugging Face",
+                            kLayersOf13B));
+  }
+  read_llama(model);
+}
+
+// Llama with biases in attention, and heads as they are elsewhere.
+void read_pangu_embedded(ModelReader& model) {
+  read_decoder(model, "LlamaForCausalLM", "llama");
+  read_biases(model);
+  name_decoder(model);
 }
 
 // EXAONE 3 is Llama with heads as they are elsewhere.

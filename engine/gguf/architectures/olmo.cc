@@ -1,7 +1,25 @@
 // OLMo 1 to 3, and with experts.
+#include <fmt/format.h>
+
+#include "base/error.h"
 #include "engine/gguf/architectures.h"
 
 namespace tgi::gguf {
+
+namespace {
+
+// Newer files say it of layers with a window too, where the class has one base for all.
+void refuse_other_base(ModelReader& model) {
+  const auto windowed = model.find_number("rope.freq_base_swa");
+  const auto base = model.config.at("rope_theta").get<double>();
+  if (!windowed || *windowed == base) return;
+  throw Error(Code::kUnsupported,
+              fmt::format("{}.rope.freq_base_swa: {} in layers with a window and {} in others; "
+                          "expected one base for all",
+                          model.architecture(), *windowed, base));
+}
+
+}  // namespace
 
 void read_olmo(ModelReader& model) {
   read_decoder(model, "OlmoForCausalLM", "olmo");
@@ -19,6 +37,7 @@ void read_olmo2(ModelReader& model) {
   read_decoder(model, window > 0 ? "Olmo3ForCausalLM" : "Olmo2ForCausalLM",
                window > 0 ? "olmo3" : "olmo2");
   (void)read_windows(model, 4);
+  refuse_other_base(model);
   read_attention_bias(model);
   name_outer(model);
   name_attention(model);

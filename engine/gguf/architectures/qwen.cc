@@ -20,4 +20,13 @@ void read_qwen3(ModelReader& model) {
   name_mlp(model);
 }
 
+// The first one: Qwen 2's block with as many heads of keys as of queries. Files count the width of
+// gate and up together.
+void read_qwen(ModelReader& model) {
+  read_qwen2(model);
+  read_width_of_tensor(model);
+  if (!model.config.contains("rms_norm_eps")) read_layer_norm(model, "rms_norm_eps");
+  model.pass_over("attention.layer_norm_epsilon");  // the same under another name
+}
+
 }  // namespace tgi::gguf

@@ -14,4 +14,9 @@ void read_stablelm(ModelReader& model) {
   drop_fields(model, {"head_dim"});
 }
 
+// StableLM's block, with whole heads rotated.
+void read_orion(ModelReader& model) {
+  read_stablelm(model);
+}
+
 }  // namespace tgi::gguf

@@ -1,0 +1,103 @@
+// What fields of single architectures become, and which of their values are refused: golden files
+// with other metadata.
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/files/mapped_file.h"
+#include "base/json.h"
+#include "engine/gguf/model_reader.h"
+#include "engine/weights/ggml/gguf_file.h"
+#include "tests/catch.h"
+#include "tests/gguf/metadata_builder.h"
+
+namespace tgi::architectures_test {
+namespace {
+
+using Change = std::function<void(MetadataBuilder&)>;
+
+// The config.json that a golden file stands for when its metadata says otherwise.
+Json config_of(const std::string& name, const Change& change) {
+  const std::string path = TGI_SOURCE_DIR "/tests/golden/gguf/" + name + "/model.gguf";
+  const MappedFile file(path);
+  const GgufFile golden = parse_gguf(file.bytes(), path);
+  MetadataBuilder builder(golden.metadata);
+  change(builder);
+  const GgufMetadata metadata = builder.build();
+  gguf::ModelReader model(metadata, golden.tensors);
+  for (const gguf::GgufArchitecture& one : gguf::gguf_architectures()) {
+    if (one.name == model.architecture()) one.read(model);
+  }
+  model.check_all_read();
+  (void)model.make_index();
+  return model.config;
+}
+
+void check_refused(const std::string& name, const Change& change, const std::string& why) {
+  INFO(why);
+  CHECK_THROWS_WITH(config_of(name, change), Catch::Contains(why));
+}
+
+TEST_CASE("Gemma 4's layers are as wide as the class can say, and of heads of two lengths") {
+  const std::string name = "gemma4-shared-kv";
+  const auto set = [](const char* key, auto value) {
+    return [=](MetadataBuilder& fields) { fields.set(std::string("gemma4.") + key, value); };
+  };
+  const Json config = config_of(name, [](MetadataBuilder& /*same*/) {});
+  CHECK(config.at("intermediate_size") == 38);
+  CHECK(config.at("use_double_wide_mlp") == true);
+  CHECK(config.at("per_layer_config").at("0").at("head_dim") == 12);
+  CHECK(config.at("per_layer_config").at("1").at("head_dim") == 8);
+  const auto widths = [&](std::vector<int32_t> values) {
+    return set("feed_forward_length", std::move(values));
+  };
+  CHECK(config_of(name, widths({38, 38, 38, 38, 38, 38, 38})).at("use_double_wide_mlp") == false);
+  check_refused(name, widths({38, 40, 38, 76, 76, 76, 76}), "layer 1 is 40 wide, expected 38");
+  check_refused(name, widths({38, 38, 38, 38, 76, 76, 76}), "layer 3 is 38 wide, expected 76");
+  check_refused(name, widths({38, 38}), "expected 7 numbers, one for each layer, got 2");
+  check_refused(name, set("attention.value_length_swa", 10), "10, expected that of keys, 8");
+  check_refused(name, set("rope.dimension_count", 6), "6 of the 12 columns");
+  check_refused(name, set("rope.dimension_count_swa", 4), "4 of the 8 columns");
+  check_refused(
+      name, [](MetadataBuilder& fields) { fields.remove("gemma4.attention.key_length_swa"); },
+      "gemma4.attention.key_length_swa");
+}
+
+TEST_CASE("one base of the rotation for all layers is what OLMo 3's class has") {
+  check_refused(
+      "olmo3", [](MetadataBuilder& fields) { fields.set("olmo2.rope.freq_base_swa", 10000); },
+      "expected one base for all");
+}
+
+TEST_CASE("Mistral 4 is known under DeepSeek's name by the scale of its queries") {
+  const auto as_deepseek = [](MetadataBuilder& fields) { fields.rename("mistral4", "deepseek2"); };
+  const Json config = config_of("mistral4", as_deepseek);
+  CHECK(config == config_of("mistral4", [](MetadataBuilder& /*same*/) {}));
+  CHECK(config.at("architectures").at(0) == "Mistral4ForCausalLM");
+  check_refused(
+      "mistral4",
+      [](MetadataBuilder& fields) { fields.set("mistral4.attention.temperature_length", 12); },
+      "12, expected 24");
+}
+
+TEST_CASE("heads that are stored for images' positions are rotated in whole pairs") {
+  check_refused(
+      "glm4v", [](MetadataBuilder& fields) { fields.set("glm4.rope.dimension_count", 3); },
+      "expected an even number of 2 to 8, got 3");
+}
+
+TEST_CASE("Baichuan of 7B is Llama's block, and that of 13B is refused") {
+  const auto renamed = [](MetadataBuilder& fields) { fields.rename("llama", "baichuan"); };
+  const Json config = config_of("internlm3", renamed);
+  CHECK(config == config_of("internlm3", [](MetadataBuilder& /*same*/) {}));
+  check_refused(
+      "internlm3",
+      [&](MetadataBuilder& fields) {
+        renamed(fields);
+        fields.set("baichuan.block_count", 40);
+      },
+      "Baichuan 13B");
+}
+
+}  // namespace
+}  // namespace tgi::architectures_test
