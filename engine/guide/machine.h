@@ -77,9 +77,9 @@ class Machine {
   };
   const std::vector<Crossing>& crossings(int32_t config);
   bool may_matter(const Crossing& crossing, std::string& text) const;  // text: as it was, after
-  // An item is at most so much longer because another value is used up: for items that are not
-  // endless, what makes their lists takes care of that.
-  int32_t spare_bytes() const { return !has_items() ? 0 : has_scarce_items_ ? 1000 : 8; }
+  // An item is at most so much longer because another value is used up. Where items are not endless
+  // the next value may have any length, so that the way to the end behind each crossing counts.
+  int64_t spare_bytes() const { return !has_items() ? 0 : has_scarce_items_ ? kMaxTokens : 8; }
   bool accepts(int32_t config) const { return configs_[static_cast<size_t>(config)].accepts; }
   bool is_stuck(int32_t config);  // nothing may follow
 

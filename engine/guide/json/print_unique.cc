@@ -261,7 +261,6 @@ bool SchemaPrinter::is_endless(Demand item) {
 // One rule of items for each place; which values are used up is known where the text is.
 Expr SchemaPrinter::many_different_items(const ArraySet& set) {
   constexpr int64_t kMaxLeast = 200;
-  constexpr int32_t kMaxLength = 1000;
   constexpr size_t kMaxPlaces = 60;
   constexpr int64_t kMaxMost = 1'000'000;
   const auto refuse = [&](const std::string& why) {
@@ -289,18 +288,14 @@ Expr SchemaPrinter::many_different_items(const ArraySet& set) {
              "objects of properties");
     }
     const auto count = static_cast<size_t>(std::max<int64_t>(least, 1));
-    const bool endless = is_endless(demand);
-    // What the next longer values come to is not known beyond the first few.
     const std::vector<int32_t> lengths =
-        pool.lengths_of_different_values(*texts, static_cast<int32_t>(endless ? count : count + 1));
+        pool.lengths_of_different_values(*texts, static_cast<int32_t>(count));
     if (lengths.size() < count) {
       if (least == 0) return std::nullopt;
       refuse("item " + std::to_string(place + 1) + " may have fewer than " + std::to_string(count) +
              " values");
     }
-    if (lengths.size() > count && lengths.back() > kMaxLength)
-      refuse("an item may have to be longer than " + std::to_string(kMaxLength) + " bytes");
-    const Rule rule = grammar_.declare_item("item", list, lengths[count - 1], endless);
+    const Rule rule = grammar_.declare_item("item", list, lengths[count - 1], is_endless(demand));
     grammar_.define(rule, grammar_.terminal(*texts));
     return grammar_.sequence({grammar_.call(rule), grammar_.item_end(list)});
   };
