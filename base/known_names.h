@@ -55,6 +55,7 @@ inline constexpr auto kWeightFormatNames = names("compressed-tensors",
                                                  "torchao",
                                                  "bitsandbytes",
                                                  "hqq",
+                                                 "exl2",
                                                  "gguf");
 
 // TGI's words for rounding while loading, and what is done for them; "bitsandbytes" also names a

@@ -57,7 +57,6 @@ constexpr std::string_view kNoFp8Cache =
 
 // Those of TGI, and after the empty line those that only LoRAX has.
 constexpr auto kQuantizations = std::to_array<Quantization>({
-    {"exl2", kOtherCheckpoint},
     {"marlin", kOtherCheckpoint},
 
     {"fp8-kv", kNoFp8Cache},

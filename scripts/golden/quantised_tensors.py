@@ -1,6 +1,6 @@
 """The quantised layouts of scripts/golden/make_quantised_checkpoints, written from their descriptions:
 a matrix (out, in) into arrays by suffix, and arrays back into a matrix in float32. compressed-tensors,
-bitsandbytes and hqq do their own both ways, torchao quantises its own; gptq and awq, whose packages want a GPU, Model Optimizer and
+bitsandbytes and hqq do their own both ways, torchao quantises its own; gptq, awq and exl2, whose packages want a GPU, Model Optimizer and
 BitNet are done here.
 """
 
@@ -370,11 +370,68 @@ def hqq_dequantise(arrays, _config):
     return layer.dequantize().float()
 
 
-QUANTISE = {"gptq": gptq_quantise, "awq": awq_quantise, "fp8": fp8_quantise, "bitnet": bitnet_quantise,
+def exl2_pack(codes, bits):
+    """(inputs, outputs) into words: of each output one string of bits, its end filled up."""
+    string = ((codes.long()[:, None, :] >> torch.arange(bits)[None, :, None]) & 1).flatten(0, 1)
+    string = torch.nn.functional.pad(string, (0, 0, 0, -len(string) % 32)).unflatten(0, (-1, 32))
+    words = (string << torch.arange(32)[None, :, None]).sum(1)
+    return torch.where(words >= 2**31, words - 2**32, words).int()
+
+
+def exl2_unpack(words, bits, count):
+    string = ((words.long()[:, None, :] >> torch.arange(32)[None, :, None]) & 1).flatten(0, 1)[: count * bits]
+    return (string.unflatten(0, (count, bits)) << torch.arange(bits)[None, :, None]).sum(1)
+
+
+def exl2_scales(codes, largest):
+    """In f16, as ExLlamaV2 has them."""
+    step = (largest.float() / 256).half()
+    return ((codes.float() + 1) ** 2 * step.float()[:, None]).half().float()
+
+
+def exl2_quantise(weight, config, _dtype, generator):
+    """config["widths"]: (bits, inputs) of each group, the last ones for what is left."""
+    outputs, inputs = weight.shape
+    order = torch.randperm(inputs, generator=generator)
+    rows = torch.nn.functional.pad(weight, (0, 0, 0, -outputs % 32)).T[order]
+    words, groups, scales, largest = [], [], [], []
+    at = 0
+    while at < inputs:
+        bits, count = config["widths"][min(len(largest), len(config["widths"]) - 1)]
+        part = rows[at: at + count]
+        each = part.abs().amax(0).clamp(min=1e-6) / (2 ** (bits - 1) - 0.5)
+        largest.append(each.max().half())
+        codes = ((each / each.max()).sqrt() * 16).round().clamp(1, 16) - 1
+        scale = exl2_scales(codes[None], largest[-1:][0][None])[0]
+        middle = 2 ** (bits - 1)
+        groups += [bits, sum(map(len, words))]
+        words.append(exl2_pack(((part / scale).round() + middle).clamp(0, 2 * middle - 1), bits))
+        scales.append(codes)
+        at += len(part)
+    return {"q_weight": torch.cat(words), "q_scale": pack(torch.stack(scales), 4, 1), "q_scale_max": torch.stack(largest),
+            "q_groups": torch.tensor(groups, dtype=torch.short), "q_invperm": order.argsort().int()}
+
+
+def exl2_dequantise(arrays, config):
+    groups = arrays["q_groups"].tolist()
+    inputs, num_words = len(arrays["q_invperm"]), len(arrays["q_weight"])
+    scales = exl2_scales(unpack(arrays["q_scale"], 4, 1), arrays["q_scale_max"])
+    parts, at = [], 0
+    for group in range(len(groups) // 2):
+        bits, first = groups[2 * group: 2 * group + 2]
+        end = groups[2 * group + 3] if 2 * group + 3 < len(groups) else num_words
+        count = min((end - first) * 32 // bits, inputs - at)
+        codes = exl2_unpack(arrays["q_weight"][first:end], bits, count)
+        parts.append((codes - 2 ** (bits - 1)) * scales[group])
+        at += count
+    return torch.cat(parts)[arrays["q_invperm"].long()].T.contiguous()
+
+
+QUANTISE = {"exl2": exl2_quantise, "gptq": gptq_quantise, "awq": awq_quantise, "fp8": fp8_quantise, "bitnet": bitnet_quantise,
             "torchao": torchao_quantise, "bitsandbytes": bnb_quantise, "hqq": hqq_quantise}
-DEQUANTISE = {"gptq": gptq_dequantise, "awq": awq_dequantise, "fp8": fp8_dequantise, "bitnet": bitnet_dequantise,
+DEQUANTISE = {"exl2": exl2_dequantise, "gptq": gptq_dequantise, "awq": awq_dequantise, "fp8": fp8_dequantise, "bitnet": bitnet_dequantise,
               "torchao": torchao_dequantise, "bitsandbytes": bnb_dequantise, "hqq": hqq_dequantise}
-MARKS = {"gptq": ["qweight"], "awq": ["qweight"], "fp8": ["weight_scale_inv"],
+MARKS = {"exl2": ["q_weight"], "gptq": ["qweight"], "awq": ["qweight"], "fp8": ["weight_scale_inv"],
          "compressed-tensors": ["weight_scale"], "modelopt": ["weight_scale"], "bitnet": ["weight_scale"],
          "torchao": ["_weight_qdata"], "bitsandbytes": ["weight.quant_map", "SCB"], "hqq": ["W_q"]}
 # Whose arrays depend on the module.

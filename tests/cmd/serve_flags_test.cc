@@ -207,7 +207,7 @@ TEST_CASE("serve flags: the model is a folder or demo, given once") {
 }
 
 TEST_CASE("serve flags: TGI's and LoRAX's quantisations are refused with what to use") {
-  for (const char* kind : {"exl2", "marlin", "fp8-kv", "hqq-4bit", "hqq-3bit", "hqq-2bit"}) {
+  for (const char* kind : {"marlin", "fp8-kv", "hqq-4bit", "hqq-3bit", "hqq-2bit"}) {
     INFO(kind);
     CHECK(code_of({"--quantize", kind}) == Code::kUnsupported);
     CHECK_THAT(refusal({"--quantize", kind}),
@@ -216,7 +216,7 @@ TEST_CASE("serve flags: TGI's and LoRAX's quantisations are refused with what to
     CHECK_THAT(refusal({}, {{"QUANTIZE", kind}}), Catch::StartsWith("QUANTIZE: "));
   }
   for (const char* kind : {"int4", "none", "awq", "compressed-tensors", "gptq", "fp8", "eetq",
-                           "bitsandbytes", "bitsandbytes-nf4", "bitsandbytes-fp4"}) {
+                           "exl2", "bitsandbytes", "bitsandbytes-nf4", "bitsandbytes-fp4"}) {
     CHECK(resolve({"--quantize", kind}).engine == std::vector<EngineSetting>{{"quantize", kind}});
   }
   CHECK(resolve({"--quantize", "int8"}).engine == std::vector<EngineSetting>{{"quantize", "int8"}});

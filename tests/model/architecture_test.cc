@@ -160,7 +160,7 @@ TEST_CASE("a missing or broken config file is named") {
 }
 
 TEST_CASE("a quantized config is refused by its method") {
-  for (const char* method : {"exl2", "quanto", "quark"}) {
+  for (const char* method : {"aqlm", "quanto", "quark"}) {
     CHECK_THAT(refusal(with(small_llama(), "quantization_config", {{"quant_method", method}}),
                        Code::kUnsupported),
                Catch::Contains(fmt::format("'{}' can't be loaded; supported: dense, ", method)) &&

@@ -113,7 +113,7 @@ TEST_CASE("the cpu backend is near transformers, and exact where weights are dec
       INFO(folder << " on " << num_ranks << " ranks");
       const Difference difference = difference_to_golden(folder, {.num_ranks = num_ranks});
       const bool is_decoded = std::ranges::any_of(
-          std::array{"fp8", "act-order", "bnb-nf4-gpt2", "bnb-nf4-nested-odd", "hqq"},
+          std::array{"fp8", "act-order", "bnb-nf4-gpt2", "bnb-nf4-nested-odd", "hqq", "exl2"},
           [&](const char* part) { return folder.find(part) != std::string::npos; });
       if (is_decoded) {
         CHECK(difference.largest < 1e-4 * difference.largest_logit);

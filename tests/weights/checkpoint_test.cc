@@ -144,14 +144,14 @@ TEST_CASE("a config without quantization is dense") {
 }
 
 TEST_CASE("a quantization that no format claims is named") {
-  const Json json = parse_json(R"({"quantization_config":{"quant_method":"exl2","bits":4}})");
+  const Json json = parse_json(R"({"quantization_config":{"quant_method":"aqlm","bits":4}})");
   try {
     find_weight_format(JsonReader(json, ""));
     FAIL("was accepted");
   } catch (const Error& error) {
     CHECK(error.code() == Code::kUnsupported);
     CHECK_THAT(error.what(),
-               Catch::Contains("'exl2'") && Catch::Contains("dense") && Catch::Contains("gptq"));
+               Catch::Contains("'aqlm'") && Catch::Contains("dense") && Catch::Contains("gptq"));
   }
 }
 

@@ -387,8 +387,8 @@ TEST_CASE("kinds of quantisation that can't be loaded are named with those that 
       Catch::Contains("groups of 32, 64, 128"));
   CHECK_THAT(refuse({{"quant_method", "awq"}, {"bits", 8}}), Catch::Contains("8 bits"));
   CHECK_THAT(refuse({{"quant_method", "fp8"}, {"fmt", "e5m2"}}), Catch::Contains("e4m3"));
-  CHECK_THAT(refuse({{"quant_method", "exl2"}}),
-             Catch::Contains("'exl2'") && Catch::Contains("compressed-tensors, gptq, awq"));
+  CHECK_THAT(refuse({{"quant_method", "aqlm"}}),
+             Catch::Contains("'aqlm'") && Catch::Contains("compressed-tensors, gptq, awq"));
 
   Json packed = stored("int4").quantization();
   Json& weights = packed["config_groups"]["group_0"]["weights"];

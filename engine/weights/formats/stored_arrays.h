@@ -71,6 +71,7 @@ class ArrayReader {
 
   const std::string& name() const { return tensor_->name; }
   uint8_t byte(int64_t index) const { return std::to_integer<uint8_t>(data_[index]); }
+  uint16_t half(int64_t index) const { return read<uint16_t>(index); }
   uint32_t word(int64_t index) const { return read<uint32_t>(index); }
   // An element of type F32, F16 or BF16. Throws kInvalidArgument naming tensor and index when it is
   // not finite.
