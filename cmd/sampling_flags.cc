@@ -19,6 +19,8 @@ using ipc::OrderedJson;
 constexpr std::array kSamplingFlags = {
     SamplingFlag{"max-new-tokens", "max_new_tokens", Kind::kInteger,
                  "generate at most this many tokens; default: all that fit the model's context"},
+    SamplingFlag{"min-new-tokens", "min_new_tokens", Kind::kInteger,
+                 "draw no end of the answer before this many tokens; 0 is off"},
     SamplingFlag{"temperature", "temperature", Kind::kNumber,
                  "more than 0; below 1 sharpens, above 1 flattens the distribution; turns sampling "
                  "on",

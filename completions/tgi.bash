@@ -50,6 +50,7 @@ _tgi() {
         -m|--model) _tgi_models; return ;;
         --adapter) _tgi_adapters; return ;;
         --max-new-tokens) COMPREPLY=(); return ;;
+        --min-new-tokens) COMPREPLY=(); return ;;
         --temperature) COMPREPLY=(); return ;;
         --top-k) COMPREPLY=(); return ;;
         --top-p) COMPREPLY=(); return ;;
@@ -63,7 +64,7 @@ _tgi() {
         --speculate) COMPREPLY=(); return ;;
         --socket) _tgi_files; return ;;
       esac
-      options='--system --load --resume --no-save --tools --max-reasoning-tokens --reasoning-effort --stats --raw -m --model --offline --adapter --max-new-tokens --temperature --top-k --top-p --min-p --typical-p --repetition-penalty --frequency-penalty --presence-penalty --seed --stop --exclude-stop-text --do-sample --ignore-eos --watermark --no-prefix-cache --speculate --socket --no-start -v --verbose -h --help --help-all'
+      options='--system --load --resume --no-save --tools --max-reasoning-tokens --reasoning-effort --stats --raw -m --model --offline --adapter --max-new-tokens --min-new-tokens --temperature --top-k --top-p --min-p --typical-p --repetition-penalty --frequency-penalty --presence-penalty --seed --stop --exclude-stop-text --do-sample --ignore-eos --watermark --no-prefix-cache --speculate --socket --no-start -v --verbose -h --help --help-all'
       ;;
     generate)
       case "$previous" in
@@ -75,6 +76,7 @@ _tgi() {
         -m|--model) _tgi_models; return ;;
         --adapter) _tgi_adapters; return ;;
         --max-new-tokens) COMPREPLY=(); return ;;
+        --min-new-tokens) COMPREPLY=(); return ;;
         --temperature) COMPREPLY=(); return ;;
         --top-k) COMPREPLY=(); return ;;
         --top-p) COMPREPLY=(); return ;;
@@ -95,7 +97,7 @@ _tgi() {
         --choice) COMPREPLY=(); return ;;
         --socket) _tgi_files; return ;;
       esac
-      options='-f --file --lines --parallel --stream --json --details --chat --system --raw --max-reasoning-tokens --reasoning-effort -m --model --offline --adapter --max-new-tokens --temperature --top-k --top-p --min-p --typical-p --repetition-penalty --frequency-penalty --presence-penalty --seed --stop --exclude-stop-text --do-sample --best-of --top-n-tokens --truncate --ignore-eos --return-full-text --watermark --prompt-logprobs --no-prefix-cache --speculate --schema --regex --grammar --choice --flexible-whitespace --socket --no-start -v --verbose -h --help --help-all'
+      options='-f --file --lines --parallel --stream --json --details --chat --system --raw --max-reasoning-tokens --reasoning-effort -m --model --offline --adapter --max-new-tokens --min-new-tokens --temperature --top-k --top-p --min-p --typical-p --repetition-penalty --frequency-penalty --presence-penalty --seed --stop --exclude-stop-text --do-sample --best-of --top-n-tokens --truncate --ignore-eos --return-full-text --watermark --prompt-logprobs --no-prefix-cache --speculate --schema --regex --grammar --choice --flexible-whitespace --socket --no-start -v --verbose -h --help --help-all'
       ;;
     serve)
       case "$previous" in
@@ -347,6 +349,7 @@ _tgi() {
       ;;
     bench)
       case "$previous" in
+        --min-new-tokens) COMPREPLY=(); return ;;
         --temperature) COMPREPLY=(); return ;;
         --top-k) COMPREPLY=(); return ;;
         --top-p) COMPREPLY=(); return ;;
@@ -383,7 +386,7 @@ _tgi() {
         --csv) _tgi_files; return ;;
         --socket) _tgi_files; return ;;
       esac
-      options='--temperature --top-k --top-p --min-p --typical-p --repetition-penalty --frequency-penalty --presence-penalty --do-sample --top-n-tokens --watermark --speculate -s --sequence-length --prompt-length -d --decode-length -w --warmups --seed --json -q --quiet --history --limit -b --batch-size --batch-sizes -r --runs --url --serving --api --model --api-key --insecure --ignore-eos --timeout --tokens-per-word --concurrency --requests --rate --duration --trace --trace-speed --trace-scale --max-total-tokens --shared-prefix --goodput --csv --socket --no-start -v --verbose -h --help --help-all'
+      options='--min-new-tokens --temperature --top-k --top-p --min-p --typical-p --repetition-penalty --frequency-penalty --presence-penalty --do-sample --top-n-tokens --watermark --speculate -s --sequence-length --prompt-length -d --decode-length -w --warmups --seed --json -q --quiet --history --limit -b --batch-size --batch-sizes -r --runs --url --serving --api --model --api-key --insecure --ignore-eos --timeout --tokens-per-word --concurrency --requests --rate --duration --trace --trace-speed --trace-scale --max-total-tokens --shared-prefix --goodput --csv --socket --no-start -v --verbose -h --help --help-all'
       ;;
     doctor)
       case "$previous" in

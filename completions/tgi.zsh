@@ -85,6 +85,7 @@ _tgi() {
         '--offline[download nothing]' \
         '--adapter[answer by this LoRA adapter\: one that is loaded (`tgi adapters`), a folder, a GGUF file, or ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here]:ADAPTER:_tgi_adapters' \
         '--max-new-tokens[generate at most this many tokens; default\: all that fit the model'\''s context]:N: ' \
+        '--min-new-tokens[draw no end of the answer before this many tokens; 0 is off]:N: ' \
         '--temperature[more than 0; below 1 sharpens, above 1 flattens the distribution; turns sampling on]:X: ' \
         '--top-k[sample from the k likeliest tokens; turns sampling on]:N: ' \
         '--top-p[sample from the likeliest tokens that make up this share, 0 to 1; turns sampling on]:X: ' \
@@ -129,6 +130,7 @@ _tgi() {
         '--offline[download nothing]' \
         '--adapter[answer by this LoRA adapter\: one that is loaded (`tgi adapters`), a folder, a GGUF file, or ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here]:ADAPTER:_tgi_adapters' \
         '--max-new-tokens[generate at most this many tokens; default\: all that fit the model'\''s context]:N: ' \
+        '--min-new-tokens[draw no end of the answer before this many tokens; 0 is off]:N: ' \
         '--temperature[more than 0; below 1 sharpens, above 1 flattens the distribution; turns sampling on]:X: ' \
         '--top-k[sample from the k likeliest tokens; turns sampling on]:N: ' \
         '--top-p[sample from the likeliest tokens that make up this share, 0 to 1; turns sampling on]:X: ' \
@@ -434,8 +436,8 @@ _tgi() {
       ;;
     create)
       _arguments \
-        '-f[the Modelfile; - reads it from standard input; default\: Modelfile in this folder]:FILE:_files' \
-        '--file[the Modelfile; - reads it from standard input; default\: Modelfile in this folder]:FILE:_files' \
+        '-f[the Modelfile, or a .toml; - reads a Modelfile from standard input; default\: Modelfile in this folder]:FILE:_files' \
+        '--file[the Modelfile, or a .toml; - reads a Modelfile from standard input; default\: Modelfile in this folder]:FILE:_files' \
         '--offline[download nothing]' \
         '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
         '--no-start[do not start a daemon when none is running]' \
@@ -596,6 +598,7 @@ _tgi() {
       ;;
     bench)
       _arguments \
+        '--min-new-tokens[draw no end of the answer before this many tokens; 0 is off]:N: ' \
         '--temperature[more than 0; below 1 sharpens, above 1 flattens the distribution; turns sampling on]:X: ' \
         '--top-k[sample from the k likeliest tokens; turns sampling on]:N: ' \
         '--top-p[sample from the likeliest tokens that make up this share, 0 to 1; turns sampling on]:X: ' \

@@ -58,6 +58,7 @@ struct SamplingDefaults {
 struct GenerateParams {
   // absent: all that fits, max_total_tokens - prompt; 0: the prompt alone is computed
   std::optional<int64_t> max_new_tokens;
+  std::optional<int64_t> min_new_tokens{};  // before them no end token is drawn
   // Sampling is on as well when any of the next five is given. False, and none of them: greedy,
   // whatever the model's preset says; absent: as that says.
   std::optional<bool> do_sample{};

@@ -163,6 +163,7 @@ std::span<const Field<GenerateParams>> fields<GenerateParams>() {
   constexpr Rules kPenalty = {.low = -2, .high = 2};
   static constexpr std::array kFields = {
       field<&P::max_new_tokens>("max_new_tokens", {.low = 0}),
+      field<&P::min_new_tokens>("min_new_tokens", {.low = 0}),
       field<&P::do_sample>("do_sample"),
       field<&P::temperature>("temperature", kPositive),
       field<&P::top_k>("top_k", {.low = 1}),

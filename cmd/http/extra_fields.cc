@@ -39,7 +39,6 @@ constexpr std::array kOpenAiChat = {
 
 // vLLM's, of both routes; SGLang and others took over many of them.
 constexpr std::array kVllm = {
-    ExtraField{"min_tokens", "[0]", kNotYet},
     ExtraField{"stop_token_ids", "[[]]", kNotYet},
     ExtraField{"bad_words", "[[]]", kNotYet},
     ExtraField{"allowed_token_ids", "[]", kNotYet},
@@ -98,7 +97,6 @@ constexpr std::array kParameters = {
     ExtraField{"return_k_alternatives", "[0]", "use `top_n_tokens`"},
     ExtraField{"schema", "[]", kNotYet},
     ExtraField{"stop_sequences", "[[]]", "use `stop`"},
-    ExtraField{"min_new_tokens", "[0]", kNotYet},
     ExtraField{"min_length", "[0]", kNotYet},
     ExtraField{"num_beams", "[1]", kNotYet},
     ExtraField{"num_beam_groups", "[1]", kNotYet},

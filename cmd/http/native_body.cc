@@ -39,11 +39,12 @@ std::span<const BodyField<GenerateParameters>> body_fields<GenerateParameters>()
       body_field<&P::best_of>("best_of",
                               {"sequences to sample; the best by mean log-probability is "
                                "the answer, the others are in the details"}),
-      body_field<&P::temperature>("temperature",
-                                  {.description = "divides the logits",
-                                   .range = {.low = 0,
-                                             .above_low = true,
-                                             .rule = "`temperature` must be strictly positive"}}),
+      body_field<&P::temperature>(
+          "temperature", {.description = "divides the logits",
+                          .range = {.low = 0,
+                                    .above_low = true,
+                                    .rule = "`temperature` must be strictly positive; leave it out "
+                                            "for a greedy answer, which is the default"}}),
       body_field<&P::repetition_penalty>(
           "repetition_penalty",
           {.description = "1 is off; once per distinct token of prompt and output",
@@ -115,6 +116,8 @@ std::span<const BodyField<GenerateParameters>> body_fields<GenerateParameters>()
       body_field<&P::merged_adapters>("merged_adapters",
                                       {"as LoRAX: several adapters as one; not with `adapter_id`"}),
       body_field<&P::ignore_eos_token>("ignore_eos_token", {"go on after the end of the text"}),
+      body_field<&P::min_new_tokens>(
+          "min_new_tokens", {"the text does not end before so many tokens, unless by `stop`"}),
       body_field<&P::speculate>("speculate",
                                 {"tokens to be drafted at most for a step, up to the server's "
                                  "--speculate, which is the default; the answer is the same"}),
@@ -245,6 +248,7 @@ ipc::GenerateRequest to_daemon(const GenerateParameters& p,
   if (p.truncate) to.truncate = static_cast<int64_t>(*p.truncate);
   to.watermark = p.watermark;
   to.ignore_eos = p.ignore_eos_token;
+  if (p.min_new_tokens) to.min_new_tokens = *p.min_new_tokens;
   if (p.speculate) to.speculate = *p.speculate;
   to.guide = guide_of(p, options.supports_grammars);
   // In a stream only the whole text at its end has the prompt in front, which is put there later.

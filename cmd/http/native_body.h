@@ -49,6 +49,7 @@ struct GenerateParameters : GuideFields {
   std::optional<double> min_p;
   std::optional<double> presence_penalty;
   bool ignore_eos_token = false;
+  std::optional<uint32_t> min_new_tokens;
   std::optional<uint32_t> speculate;
 };
 

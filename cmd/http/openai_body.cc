@@ -100,6 +100,7 @@ void fill_sampling(const OpenAiParameters& p, const ApiOptions& options, ipc::Ge
   to.stop = read_stop(p.stop);
   to.include_stop_text = false;
   to.ignore_eos = p.ignore_eos;
+  if (p.min_tokens) to.min_new_tokens = *p.min_tokens;
   if (p.speculate) to.speculate = *p.speculate;
   to.guide = guide_of(p, options.supports_grammars);
   to.max_input_tokens = options.max_input_tokens;

@@ -42,6 +42,7 @@ struct OpenAiParameters : GuideFields {
   std::optional<OrderedJson> stream_options;
   bool stream = false;
   bool ignore_eos = false;
+  std::optional<uint32_t> min_tokens;
   std::optional<uint32_t> speculate;
   std::optional<ipc::SamplingDefaults> sampling_defaults{};  // of the API, no field of a body
 };

@@ -17,7 +17,7 @@ constexpr Range penalty(std::string_view rule) {
 }
 
 template <typename B>
-constexpr std::array<BodyField<B>, 27> shared_rows() {
+constexpr std::array<BodyField<B>, 28> shared_rows() {
   using P = OpenAiParameters;
   return {{
       inherited_field<B, &P::model>(
@@ -86,6 +86,8 @@ constexpr std::array<BodyField<B>, 27> shared_rows() {
           {"as vLLM: an object with one of json, json_object, regex, choice and grammar"}),
       inherited_field<B, &P::stream>("stream", {"answer with server-sent events"}),
       inherited_field<B, &P::ignore_eos>("ignore_eos", {"go on after the end of the text"}),
+      inherited_field<B, &P::min_tokens>(
+          "min_tokens", {"as vLLM: the text does not end before so many tokens, unless by `stop`"}),
       inherited_field<B, &P::speculate>(
           "speculate", {"tokens to be drafted at most for a step, up to the server's --speculate, "
                         "which is the default; the answer is the same"}),

@@ -14,6 +14,7 @@
 #include "engine/guide/grammar_guidance.h"
 #include "engine/guide/json_schema.h"
 #include "engine/guide/lark.h"
+#include "engine/guide/minimum_guidance.h"
 #include "engine/guide/regex.h"
 
 namespace tgi {
@@ -128,6 +129,11 @@ GuideCompiler::Compiled GuideCompiler::compile(const GuidedForm& asked) {
        .end = dialect::marked(how->end, is_special_),
        .has_begun = asked.reasoning == dialect::AnswerForm::Reasoning::kBegun,
        .max_tokens = *asked.max_reasoning_tokens});
+}
+
+std::shared_ptr<const Guidance> GuideCompiler::at_least(int64_t min_tokens,
+                                                        std::shared_ptr<const Guidance> guidance) {
+  return guide::with_minimum(std::move(guidance), vocabulary(), min_tokens);
 }
 
 // Whoever asks first compiles; those who ask for the same meanwhile wait for it. What fails is not

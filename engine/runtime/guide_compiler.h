@@ -48,6 +48,10 @@ class GuideCompiler {
   // Throws kInvalidArgument or kUnsupported, with the place in what the client sent.
   std::shared_ptr<const Guidance> compile(const GuidedForm& asked);
 
+  // The same answers, or any, of at least so many tokens.
+  std::shared_ptr<const Guidance> at_least(int64_t min_tokens,
+                                           std::shared_ptr<const Guidance> guidance);
+
   // Makes the vocabulary and the masks that many forms share, ahead of the first request. Takes
   // some tens of milliseconds.
   void warm_up();

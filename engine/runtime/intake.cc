@@ -236,6 +236,7 @@ std::unique_ptr<Request> Intake::prepare(const ipc::GenerateRequest& asked) cons
                                           .max_reasoning_tokens = params.max_reasoning_tokens});
     check_enough_tokens(*request);
   }
+  require_length(params, *request);
 
   request->id = next_request_id();
   request->best_of = static_cast<int32_t>(params.best_of);
@@ -289,6 +290,18 @@ void Intake::check_length(const ipc::GenerateParams& params, Request& request) c
     refuse("`inputs` must have less than {} tokens. Given: {}", max_input, num_prompt);
   }
   request.max_new_tokens = static_cast<int32_t>(max_new);
+}
+
+// Whoever wants no end heeded has his minimum anyway.
+void Intake::require_length(const ipc::GenerateParams& params, Request& request) const {
+  const int64_t min_new = params.min_new_tokens.value_or(0);
+  if (min_new < 0 || min_new > request.max_new_tokens) {
+    refuse("`min_new_tokens` must be at least 0 and at most `max_new_tokens`, {}. Given: {}",
+           request.max_new_tokens, min_new);
+  }
+  if (min_new == 0 || (params.ignore_eos && request.guidance == nullptr)) return;
+  if (guides_ == nullptr) throw Error(Code::kUnsupported, "this model's answers can't be guided");
+  request.guidance = guides_->at_least(min_new, std::move(request.guidance));
 }
 
 std::string Intake::detokenize(const std::vector<int32_t>& ids) const {

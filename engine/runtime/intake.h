@@ -60,6 +60,7 @@ class Intake {
                                   ChatModel::Prompt& prompt) const;
   void truncate(const ipc::GenerateParams& params, Request& request) const;
   void check_length(const ipc::GenerateParams& params, Request& request) const;
+  void require_length(const ipc::GenerateParams& params, Request& request) const;
 
   const Limits limits_;
   const Tokenizer& tokenizer_;

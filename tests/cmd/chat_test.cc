@@ -448,7 +448,7 @@ TEST_CASE("every generation parameter of the wire has a flag") {
   std::set<std::string> fields;
   for (const SamplingFlag& flag : sampling_flags()) fields.insert(std::string(flag.field));
   ipc::GenerateParams all;
-  all.max_new_tokens = all.top_k = all.truncate = all.speculate = 1;
+  all.max_new_tokens = all.min_new_tokens = all.top_k = all.truncate = all.speculate = 1;
   all.temperature = all.top_p = all.typical_p = all.min_p = 0.5;
   all.repetition_penalty = all.frequency_penalty = all.presence_penalty = 0.5;
   all.do_sample = true;

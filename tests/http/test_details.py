@@ -99,6 +99,39 @@ def test_without_max_new_tokens_it_goes_to_the_end(api):
     assert api.generate(PROMPT) == api.generate(PROMPT, max_new_tokens=900)
 
 
+def test_an_answer_may_not_end_before_its_minimum(api):
+    """In the spellings of Hugging Face and of vLLM; what is free to go on longer is the same up to there."""
+    body = {"messages": [{"role": "user", "content": "hi"}], "temperature": 0}
+    short = api.ok("/v1/chat/completions", body)
+    num = short["usage"]["completion_tokens"]
+    assert short["choices"][0]["finish_reason"] == "stop" and num < 30
+    same = api.ok("/v1/chat/completions", body | {"min_tokens": num - 1})  # its end is a token too
+    assert same["choices"][0]["message"] == short["choices"][0]["message"]
+    for more in ({}, {"tools": [], "ignore_eos": False}, {"response_format": {"type": "text"}}):
+        long = api.ok("/v1/chat/completions", body | {"min_tokens": 60, "max_tokens": 100} | more)
+        assert 60 <= long["usage"]["completion_tokens"] <= 100
+        text = short["choices"][0]["message"]["content"]
+        assert long["choices"][0]["message"]["content"].startswith(text)
+    exact = api.ok("/v1/chat/completions", body | {"min_tokens": 40, "max_tokens": 40})
+    assert exact["usage"]["completion_tokens"] == 40 and exact["choices"][0]["finish_reason"] == "length"
+    # A form goes on while it has more, and ends where it has not.
+    form = {"guided_regex": "(yes|no)", "min_tokens": 20, "max_tokens": 30}
+    assert api.ok("/v1/chat/completions", body | form)["choices"][0]["message"]["content"] in ("yes", "no")
+    form = {"guided_regex": "[a-z ]+", "min_tokens": 20, "max_tokens": 30}
+    assert api.ok("/v1/chat/completions", body | form)["usage"]["completion_tokens"] >= 20
+    # A stop string is the client's own.
+    cut = api.ok("/v1/chat/completions", body | {"min_tokens": 60, "stop": "o"})
+    assert cut["usage"]["completion_tokens"] < 60 and cut["choices"][0]["finish_reason"] == "stop"
+    native = api.generate("Once upon a time", max_new_tokens=150, min_new_tokens=150, details=True)
+    assert native["details"]["generated_tokens"] == 150
+    raw = api.complete("What is tgi?", min_tokens=30, max_tokens=40, temperature=0.9, seed=1, stream=False)
+    assert raw["usage"]["completion_tokens"] >= 30
+    told = api.ok("/v1/responses", {"input": "hi", "temperature": 0, "min_tokens": 60, "max_output_tokens": 100})
+    assert told["usage"]["output_tokens"] >= 60
+    refused = api.post("/v1/chat/completions", body | {"min_tokens": 50, "max_tokens": 20})
+    assert refused.status_code == 422 and "`min_new_tokens` must be" in refused.json()["error"]["message"]
+
+
 def test_best_of_keeps_the_highest_mean_logprob(api):
     for _ in range(4):
         details = api.generate(PROMPT, temperature=1.5, best_of=2, **SAMPLED)["details"]

@@ -13,8 +13,8 @@ SAMPLING = {"do_sample": True}
 RULES = [
     ({"best_of": 3, "do_sample": True}, "`best_of` must be > 0 and <= 2. Given: 3"),
     ({"best_of": 2}, "you must use sampling when `best_of` is > 1"),
-    ({"temperature": 0.0}, "`temperature` must be strictly positive"),
-    ({"temperature": -1.5}, "`temperature` must be strictly positive"),
+    ({"temperature": 0.0}, "`temperature` must be strictly positive; leave it out for a greedy answer, which is the default"),
+    ({"temperature": -1.5}, "`temperature` must be strictly positive; leave it out for a greedy answer, which is the default"),
     ({"repetition_penalty": 0.0}, "`repetition_penalty` must be strictly positive"),
     ({"repetition_penalty": -1.0}, "`repetition_penalty` must be strictly positive"),
     ({"frequency_penalty": 2.1}, "`frequency_penalty` must be >= -2.0 and <= 2.0"),

@@ -49,8 +49,12 @@ TEST_CASE("each of TGI's rules has its text") {
   const Row row = GENERATE(
       Row{R"({"best_of": 3, "do_sample": true})", "`best_of` must be > 0 and <= 2. Given: 3"},
       Row{R"({"best_of": 2})", "you must use sampling when `best_of` is > 1"},
-      Row{R"({"temperature": 0})", "`temperature` must be strictly positive"},
-      Row{R"({"temperature": -1})", "`temperature` must be strictly positive"},
+      Row{R"({"temperature": 0})",
+          "`temperature` must be strictly positive; leave it out for a greedy answer, which is the "
+          "default"},
+      Row{R"({"temperature": -1})",
+          "`temperature` must be strictly positive; leave it out for a greedy answer, which is the "
+          "default"},
       Row{R"({"repetition_penalty": 0})", "`repetition_penalty` must be strictly positive"},
       Row{R"({"frequency_penalty": 2.01})", "`frequency_penalty` must be >= -2.0 and <= 2.0"},
       Row{R"({"top_p": 0})", "`top_p` must be > 0.0 and < 1.0"},

@@ -225,7 +225,6 @@ TEST_CASE("fields of other servers are refused by name unless they ask for nothi
       Row{R"("modalities": ["text"], "functions": [], "echo": false)", ""},
       Row{R"("structural_tag": {"type": "structural_tag"})", "`structural_tag` is not supported"},
       Row{R"("guided_whitespace_pattern": "[ \n]*")", "`guided_whitespace_pattern` is not"},
-      Row{R"("min_tokens": 5)", "`min_tokens` is not supported"},
       Row{R"("stop_token_ids": [7])", "`stop_token_ids` is not supported"},
       Row{R"("skip_special_tokens": false)", "`skip_special_tokens` is not supported"},
       Row{R"("modalities": ["text", "audio"])", "`modalities` is not supported"},
