@@ -26,6 +26,7 @@
 #include "cmd/download/fetch_model.h"
 #include "cmd/download/hub_names.h"
 #include "cmd/http/adapters.h"
+#include "cmd/http/background_runs.h"
 #include "cmd/http/descriptor_budget.h"
 #include "cmd/http/gateway.h"
 #include "cmd/http/http_server.h"
@@ -332,6 +333,8 @@ int run_serve(const ServeFlags& flags, const CommonFlags& common) {
                         .exporter = exporter.get(),
                         .adapters = &adapters,
                         .responses = &responses};
+  http::BackgroundRuns background;  // ends before the service that it uses
+  service.background = &background;
   http::GatewayOptions gateway_options{.api_key = options.api_key,
                                        .cors_allow_origin = options.cors_allow_origin};
   for (const RouteAlias& alias : options.route_aliases) {

@@ -301,6 +301,8 @@ std::span<const BodyField<MessagesBody>> body_fields<MessagesBody>() {
          inherited_field<B, &P::api_token>("api_token",
                                            {"as LoRAX: to the hub, for a private adapter"}),
          body_field<&B::metadata>("metadata", {"{user_id}, which nothing looks at"}),
+         body_field<&B::thread>("thread", {"refused in the way that clients know: they send the "
+                                           "whole conversation then"}),
          inherited_field<B, &P::stream>("stream", {"answer with server-sent events"})});
     return out;
   }();
@@ -359,6 +361,12 @@ ipc::GenerateRequest read_count_ask(const CountTokensBody& body, const ApiOption
 MessagesAsk read_messages_ask(const MessagesBody& body, const ApiOptions& options) {
   check_ranges(body);
   if (body.metadata) check_object(*body.metadata, "metadata", {"user_id"});
+  if (body.thread) {
+    throw ApiError(422, "validation",
+                   "Input validation error: `thread` is not supported: no conversation is held "
+                   "between requests; leave it out and send the whole conversation",
+                   std::string(kNoThreads), "thread");
+  }
   OpenAiParameters parameters = body;
   if (body.stop && !body.stop->is_array()) {
     fail_body_type("stop_sequences", "an array of strings", *body.stop);

@@ -23,6 +23,7 @@ struct CountTokensBody : OpenAiParameters {
 };
 struct MessagesBody : CountTokensBody {
   std::optional<OrderedJson> metadata;
+  std::optional<OrderedJson> thread;
 };
 
 template <>

@@ -159,7 +159,9 @@ ipc::OrderedJson anthropic_error_json(const ApiError& error) {
   for (const Row& row : kTypes) {
     if (row.status == status) type = row.type;
   }
-  return {{"type", "error"}, {"error", {{"type", type}, {"message", error.what()}}}};
+  ipc::OrderedJson told = {{"type", type}, {"message", error.what()}};
+  if (error.code() == kNoThreads) told["details"] = {{"error_code", kNoThreads}};
+  return {{"type", "error"}, {"error", std::move(told)}};
 }
 
 Response anthropic_error(const ApiError& error) {

@@ -44,6 +44,10 @@ class ApiError : public std::runtime_error {
 // ApiError::code of an adapter that is not to be had.
 inline constexpr std::string_view kAdapterFailed = "adapter_failed";
 
+// ApiError::code of a request of Anthropic's API for a conversation that the server holds; their
+// clients know it, and go on with the whole conversation.
+inline constexpr std::string_view kNoThreads = "thread_unsupported_request";
+
 // ApiError::type of a wrong or missing API key: TGI's framework answers these without a body.
 inline constexpr std::string_view kUnauthorized = "unauthorized";
 

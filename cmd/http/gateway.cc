@@ -90,11 +90,19 @@ const ErrorShape& errors_of_path(std::string_view path) {
   for (const Route& route : route_table()) {
     if (matches(route, path)) return *route.errors;
   }
-  const auto first_part = [](std::string_view of) { return of.substr(0, of.find('/', 1)); };
-  for (const Route& route : route_table()) {
-    if (first_part(route.path) == first_part(path)) return *route.errors;
-  }
-  return kNativeErrors;
+  // Of the route that begins with the most of the same parts.
+  const auto num_common = [&](std::string_view of) {
+    size_t count = 0;
+    for (size_t at = 0; at < path.size() && at < of.size(); ++count) {
+      const size_t end = std::min(path.find('/', at + 1), path.size());
+      if (of.substr(at, of.find('/', at + 1) - at) != path.substr(at, end - at)) break;
+      at = end;
+    }
+    return count;
+  };
+  const auto nearest = std::ranges::max_element(
+      route_table(), {}, [&](const Route& route) { return num_common(route.path); });
+  return num_common(nearest->path) > 0 ? *nearest->errors : kNativeErrors;
 }
 
 // 404 or 405, with what there is.

@@ -31,6 +31,16 @@ void ResponseStore::put(StoredResponse response) {
   trim();
 }
 
+void ResponseStore::settle(StoredResponse response) {
+  auto entry = std::make_shared<const StoredResponse>(std::move(response));
+  const std::lock_guard lock(mutex_);
+  const auto it = positions_.find(entry->id);
+  if (it == positions_.end()) return;
+  it->second->swap(entry);
+  entry.reset();
+  trim();
+}
+
 // What requests still use is freed by the last of them.
 void ResponseStore::trim() {
   while (!entries_.empty() && (static_cast<int64_t>(entries_.size()) > max_responses_ ||

@@ -41,6 +41,7 @@ struct StoredResponse {
   StoredItemsPtr answer;  // the response object itself, in an array
   // The conversation up to it and with it: the last are its own items.
   std::vector<StoredItemsPtr> turns;
+  bool is_running = false;  // in the background: the answer is not there yet
 };
 using StoredResponsePtr = std::shared_ptr<const StoredResponse>;
 
@@ -54,6 +55,8 @@ class ResponseStore {
   // For put(): counted as soon as it is made.
   StoredItemsPtr make_items(const OrderedJson& items) const;
   void put(StoredResponse response);
+  // In the place of the one of that id; where that is not there any more, nothing is kept.
+  void settle(StoredResponse response);
 
   StoredResponsePtr find(const std::string& id);  // null: not there
   bool erase(const std::string& id);

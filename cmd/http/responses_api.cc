@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "cmd/http/background_runs.h"
 #include "cmd/http/generation.h"
 #include "cmd/http/info_api.h"
 #include "cmd/http/openai_answer.h"
@@ -42,7 +43,10 @@ class ResponseObject {
 
   const std::string& id() const { return id_; }
 
-  OrderedJson in_progress() const { return with_status("in_progress", OrderedJson::array()); }
+  // "queued", "in_progress" or "cancelled".
+  OrderedJson without_output(const char* status) const {
+    return with_status(status, OrderedJson::array());
+  }
 
   OrderedJson ended(OrderedJson output, const ipc::DoneEvent& done) const {
     const bool is_cut = done.best.finish_reason == ipc::FinishReason::kLength;
@@ -107,15 +111,22 @@ OrderedJson items_of(const std::vector<AnswerPart>& parts,
   return out;
 }
 
-void keep(Scope& scope, const ResponsesAsk& ask, const std::string& id, const OrderedJson& answer) {
-  if (!ask.is_stored) return;
-  ResponseStore& store = *scope.service().responses;
+StoredResponse to_be_kept(const ResponseStore& store,
+                          const ResponsesAsk& ask,
+                          const std::string& id,
+                          const OrderedJson& answer) {
   StoredResponse stored{.id = id,
                         .answer = store.make_items(OrderedJson::array({answer})),
                         .turns = ask.turns_before};
   stored.turns.push_back(store.make_items(ask.items));
   stored.turns.push_back(store.make_items(answer["output"]));
-  store.put(std::move(stored));
+  return stored;
+}
+
+void keep(Scope& scope, const ResponsesAsk& ask, const std::string& id, const OrderedJson& answer) {
+  if (!ask.is_stored) return;
+  ResponseStore& store = *scope.service().responses;
+  store.put(to_be_kept(store, ask, id, answer));
 }
 
 std::string_view told_reason(const ipc::DoneEvent& done) {
@@ -125,7 +136,10 @@ std::string_view told_reason(const ipc::DoneEvent& done) {
              : openai_finish_reason(done.best.finish_reason);
 }
 
-Response whole_response(Scope& scope, Generation& generation, const ResponsesAsk& ask) {
+OrderedJson whole_answer(Scope& scope,
+                         Generation& generation,
+                         const ResponsesAsk& ask,
+                         const ResponseObject& object) {
   PartBuilder builder(ask.lists_logprobs);
   ipc::DoneEvent done;
   while (!generation.is_done()) {
@@ -137,10 +151,14 @@ Response whole_response(Scope& scope, Generation& generation, const ResponsesAsk
   const std::vector<AnswerPart> parts = ask.request.stream ? builder.parts() : parts_of(done.best);
   std::vector<std::string> ids;
   for (const AnswerPart& part : parts) ids.push_back(random_id(id_prefix(part.kind)));
-  const ResponseObject object(scope, ask);
-  const OrderedJson answer = object.ended(items_of(parts, ids, ask, done.best.finish_reason), done);
-  keep(scope, ask, object.id(), answer);
   scope.record().finish_reasons.emplace_back(told_reason(done));
+  return object.ended(items_of(parts, ids, ask, done.best.finish_reason), done);
+}
+
+Response whole_response(Scope& scope, Generation& generation, const ResponsesAsk& ask) {
+  const ResponseObject object(scope, ask);
+  const OrderedJson answer = whole_answer(scope, generation, ask, object);
+  keep(scope, ask, object.id(), answer);
   return generated_response(scope, generation, answer);
 }
 
@@ -166,6 +184,50 @@ std::shared_ptr<Generation> ask_for_response(const std::shared_ptr<Scope>& scope
   }
 }
 
+// Makes the answer that the client does not wait for. It counts and is logged as a request of its
+// own, when it ends.
+OrderedJson answer_alone(Scope& scope,
+                         Generation& generation,
+                         const ResponsesAsk& ask,
+                         const ResponseObject& object) {
+  const auto failed = [&](const ApiError& error) {
+    scope.failed(error);
+    return object.failed(OrderedJson::array(), error);
+  };
+  try {
+    return whole_answer(scope, generation, ask, object);
+  } catch (const ClientGone&) {
+    scope.client_left();
+    return object.without_output("cancelled");
+  } catch (const ApiError& error) {
+    return failed(error);
+  } catch (const std::exception& error) {
+    return failed(ApiError(500, "internal", std::string("internal error: ") + error.what()));
+  }
+}
+
+Response begin_in_background(Scope& scope, const ResponsesBody& body, ResponsesAsk ask) {
+  BackgroundRuns* const runs = scope.service().background;
+  if (runs == nullptr) throw ApiError(501, "unsupported", "nothing runs in the background here");
+  BackgroundRuns::Line line = BackgroundRuns::open_line();
+  const auto apart = std::make_shared<Scope>(scope, line.watched.get());
+  const std::shared_ptr<Generation> generation = ask_for_response(apart, body, ask);
+  const auto object = std::make_shared<const ResponseObject>(*apart, ask);
+  ResponseStore& store = *scope.service().responses;
+  StoredResponse begun =
+      to_be_kept(store, ask, object->id(), object->without_output("in_progress"));
+  begun.is_running = true;
+  store.put(std::move(begun));
+  apart->take_generation_of(scope);
+  runs->start(object->id(), std::move(line), [=, &store, ask = std::move(ask)] {
+    const OrderedJson answer = answer_alone(*apart, *generation, ask, *object);
+    store.settle(to_be_kept(store, ask, object->id(), answer));
+    apart->give_back_permits();
+    apart->end(200, true);
+  });
+  return json_response(200, object->without_output("queued"));
+}
+
 // Tells an answer as OpenAI's events while it is written.
 class ResponseEvents final : PartReader {
  public:
@@ -178,8 +240,8 @@ class ResponseEvents final : PartReader {
   void on_event(Generation::Event& event, EventWriter& events) {
     events_ = &events;
     if (event.reply.accepted) {
-      send("response.created", {{"response", object_.in_progress()}});
-      send("response.in_progress", {{"response", object_.in_progress()}});
+      send("response.created", {{"response", object_.without_output("in_progress")}});
+      send("response.in_progress", {{"response", object_.without_output("in_progress")}});
     }
     if (event.reply.token) {
       builder_.take(*event.reply.token, this);
@@ -293,6 +355,7 @@ Response create_response(std::shared_ptr<Scope> scope, const ResponsesBody& body
     scope->record().stream = body.stream;
     scope->begin_generation(1);
     ResponsesAsk ask = read_responses_ask(body, scope->options(), scope->service().responses);
+    if (body.background.value_or(false)) return begin_in_background(*scope, body, std::move(ask));
     const std::shared_ptr<Generation> generation = ask_for_response(scope, body, ask);
     if (!body.stream) return whole_response(*scope, *generation, ask);
     const auto told = std::make_shared<ResponseEvents>(scope, std::move(ask));

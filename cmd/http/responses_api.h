@@ -21,7 +21,7 @@ Response count_response_tokens(Scope& scope, const ResponsesBody& body);
 Response retrieve_response(std::shared_ptr<Scope> scope, const Request& request);
 Response delete_response(std::shared_ptr<Scope> scope, const Request& request);
 Response list_input_items(std::shared_ptr<Scope> scope, const Request& request);
-// OpenAI cancels what runs in the background, which nothing does here: always refused.
+// Ends one that is made in the background, and tells what became of it; others are refused.
 Response cancel_response(std::shared_ptr<Scope> scope, const Request& request);
 
 }  // namespace tgi::http

@@ -165,7 +165,7 @@ OrderedJson told_members(const ResponsesBody& body, const ResponsesAsk& ask) {
   if (body.reasoning && body.reasoning->contains("effort")) {
     reasoning["effort"] = (*body.reasoning)["effort"];
   }
-  return {{"background", false},
+  return {{"background", body.background.value_or(false)},
           {"instructions", or_null(body.instructions)},
           {"max_output_tokens", or_null(body.max_tokens)},
           {"max_tool_calls", nullptr},
@@ -208,6 +208,7 @@ void read_conversation(const ResponsesBody& body, ResponseStore* store, Response
                                  body.previous_response_id->substr(0, 100)),
                      "previous_response_not_found", "previous_response_id");
     }
+    require(!previous->is_running, "`previous_response_id`: {} is still in progress", previous->id);
     ask.turns_before = previous->turns;
   }
   if (!body.input) fail_body("input", "missing field");
@@ -230,7 +231,7 @@ std::span<const BodyField<ResponsesBody>> body_fields<ResponsesBody>() {
     out.rule = rule;
     return out;
   };
-  static const std::array<BodyField<B>, 30> kFields = {{
+  static const std::array<BodyField<B>, 32> kFields = {{
       inherited_field<B, &P::model>(
           "model", {"the name of the model, or of a LoRA adapter to answer by; absent, \"\" or "
                     "\"tgi\": whatever is served"}),
@@ -292,6 +293,9 @@ std::span<const BodyField<ResponsesBody>> body_fields<ResponsesBody>() {
       body_field<&B::metadata>("metadata", {"{name: text}: told with the answer"}),
       body_field<&B::store>("store", {"keep the answer for GET and previous_response_id; default "
                                       "true"}),
+      body_field<&B::background>(
+          "background", {"answer at once that it is queued, and make the answer then: GET tells "
+                         "how far it is, /cancel ends it. Not with `stream`, nor without `store`"}),
       body_field<&B::user>("user", {"told with the answer"}),
       body_field<&B::safety_identifier>("safety_identifier", {"told with the answer"}),
       body_field<&B::prompt_cache_key>(
@@ -300,6 +304,8 @@ std::span<const BodyField<ResponsesBody>> body_fields<ResponsesBody>() {
       inherited_field<B, &P::stream>("stream", {"answer with server-sent events"}),
       inherited_field<B, &P::ignore_eos>("ignore_eos",
                                          {"as vLLM: go on after the end of the text"}),
+      inherited_field<B, &P::min_tokens>("min_tokens",
+                                         {"as vLLM: the text does not end before so many tokens"}),
       body_field<&B::chat_template_kwargs>(
           "chat_template_kwargs",
           {"as vLLM: {name: value}: variables of the chat template, such as enable_thinking"}),
@@ -310,7 +316,6 @@ std::span<const BodyField<ResponsesBody>> body_fields<ResponsesBody>() {
 template <>
 std::span<const ExtraField> extra_fields<ResponsesBody>() {
   static constexpr std::array kFields = {
-      ExtraField{"background", "[false]", "answers are made while the client waits"},
       ExtraField{"conversation", "[]", "use `previous_response_id`"},
       ExtraField{"prompt", "[]", "prompts are not kept here: give `input` and `instructions`"},
       ExtraField{"context_management", "[[]]", "conversations are never made shorter"},
@@ -358,6 +363,14 @@ ResponsesAsk read_responses_ask(const ResponsesBody& body,
   require(keeps || !body.store.value_or(false),
           "`store`: this server keeps no answers (--max-stored-responses 0)");
   out.is_stored = keeps && body.store.value_or(true);
+  const bool is_background = body.background.value_or(false);
+  require(
+      !is_background || out.is_stored, "`background`: needs an answer that is kept{}",
+      keeps ? ", leave `store` out" : ", and this server keeps none (--max-stored-responses 0)");
+  require(
+      !is_background || !body.stream,
+      "`background`: what is made in the background is not streamed; leave `stream` out and ask "
+      "for it by its id");
   if (body.truncation && *body.truncation != "auto" && *body.truncation != "disabled") {
     fail_body("truncation", "expected auto or disabled");
   }

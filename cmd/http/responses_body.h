@@ -26,6 +26,7 @@ struct ResponsesBody : OpenAiParameters, ToolFields {
   std::optional<std::string> previous_response_id;
   std::optional<std::string> truncation;  // auto, disabled
   std::optional<bool> store;
+  std::optional<bool> background;
   std::optional<std::string> user;
   std::optional<std::string> safety_identifier;
   std::optional<std::string> prompt_cache_key;

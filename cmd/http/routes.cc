@@ -88,6 +88,15 @@ Response handle_tokenize(std::shared_ptr<Scope> scope, const Request& request) {
   return tokenize(*scope, read_body<GenerateBody>(body));
 }
 
+// text-embeddings-inference's, or vLLM's: the members tell.
+Response handle_rerank(std::shared_ptr<Scope> scope, const Request& request) {
+  const OrderedJson body = parse_body(request);
+  if (body.is_object() && body.contains("documents")) {
+    return rerank_documents(*scope, read_body<DocumentsBody>(body));
+  }
+  return rerank(*scope, read_body<RerankBody>(body));
+}
+
 Response handle_chat_tokenize(std::shared_ptr<Scope> scope, const Request& request) {
   return chat_tokenize(*scope, body_of<ChatBody>(request));
 }
@@ -133,9 +142,22 @@ constexpr std::array kRoutes = {
     Route{"DELETE", "/v1/responses/{id}", true, &kResponsesErrors, delete_response,
           "Forget an answer", "", "DeletedResponse"},
     Route{"POST", "/v1/responses/{id}/cancel", true, &kResponsesErrors, cancel_response,
-          "Always refused: nothing runs in the background", "", ""},
+          "End an answer that is made in the background", "", "ResponseObject"},
     Route{"GET", "/v1/responses/{id}/input_items", true, &kResponsesErrors, list_input_items,
           "The items that an answer was made from", "", "ResponseItems"},
+    Route{"POST", "/responses", true, &kResponsesErrors, handle_responses,
+          "The same as /v1/responses", "ResponsesRequest", "ResponseObject"},
+    Route{"POST", "/responses/input_tokens", true, &kResponsesErrors,
+          handle_texts<ResponsesBody, count_response_tokens>,
+          "The same as /v1/responses/input_tokens", "ResponsesRequest", "ResponseTokens"},
+    Route{"GET", "/responses/{id}", true, &kResponsesErrors, retrieve_response,
+          "The same as /v1/responses/{id}", "", "ResponseObject"},
+    Route{"DELETE", "/responses/{id}", true, &kResponsesErrors, delete_response,
+          "The same as /v1/responses/{id}", "", "DeletedResponse"},
+    Route{"POST", "/responses/{id}/cancel", true, &kResponsesErrors, cancel_response,
+          "The same as /v1/responses/{id}/cancel", "", "ResponseObject"},
+    Route{"GET", "/responses/{id}/input_items", true, &kResponsesErrors, list_input_items,
+          "The same as /v1/responses/{id}/input_items", "", "ResponseItems"},
     Route{"POST", "/v1/messages", true, &kAnthropicErrors, handle_messages,
           "Answer a conversation, as Anthropic's API", "MessagesRequest", "Message"},
     Route{"POST", "/v1/messages/count_tokens", true, &kAnthropicErrors,
@@ -165,14 +187,19 @@ constexpr std::array kRoutes = {
     Route{"POST", "/predict", true, &kNativeErrors, handle_texts<ClassifyBody, predict>,
           "Labels with their scores of a text, a pair, or each of a list", "ClassifyRequest",
           "ClassifyResponse"},
-    Route{"POST", "/rerank", true, &kNativeErrors, handle_texts<RerankBody, rerank>,
-          "Texts by how well they fit a question", "RerankRequest", "RerankResponse"},
+    Route{"POST", "/rerank", true, &kNativeErrors, handle_rerank,
+          "Texts by how well they fit a question; with `documents` the same as /v1/rerank",
+          "RerankRequest", "RerankResponse"},
     Route{"POST", "/v1/rerank", true, &kOpenAiErrors, handle_texts<DocumentsBody, rerank_documents>,
           "Documents by how well they fit a question", "DocumentsRequest", "DocumentsResponse"},
+    Route{"POST", "/v1/reranking", true, &kOpenAiErrors,
+          handle_texts<DocumentsBody, rerank_documents>, "The same as /v1/rerank",
+          "DocumentsRequest", "DocumentsResponse"},
     Route{"GET", "/startup", false, &kNativeErrors, startup, "Whether the model really answers", "",
           ""},
     Route{"GET", "/info", false, &kNativeErrors, info, "The model and the limits", "", "Info"},
     Route{"GET", "/health", false, &kNativeErrors, health, "Whether the model answers", "", ""},
+    Route{"GET", "/v1/health", false, &kNativeErrors, health, "The same as /health", "", ""},
     Route{"GET", "/ping", false, &kNativeErrors, health, "Whether the model answers", "", ""},
     Route{"GET", "/metrics", false, &kNativeErrors, metrics_page,
           "Metrics in Prometheus' text format", "", ""},

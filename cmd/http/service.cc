@@ -70,6 +70,15 @@ Scope::Scope(Service& service, const Request& request, std::string route)
   record_.request_id = record_.trace.span_id;  // the gateway takes the client's when it is one
 }
 
+Scope::Scope(const Scope& other, int peer_fd)
+    : service_(other.service_),
+      options_(other.options_),
+      peer_fd_(peer_fd),
+      arrived_at_(other.arrived_at_),
+      record_(other.record_) {
+  record_.is_generation = false;
+}
+
 Scope::~Scope() {
   give_back_permits();
   if (record_.is_generation) --service_.num_unanswered;
@@ -83,6 +92,11 @@ void Scope::choose_model(std::shared_ptr<const ApiOptions> options) {
 std::optional<std::string> Scope::daemon_model() const {
   if (options().daemon_model.empty()) return std::nullopt;
   return options().daemon_model;
+}
+
+void Scope::take_generation_of(Scope& other) {
+  record_.is_generation = std::exchange(other.record_.is_generation, false);
+  num_permits_ += std::exchange(other.num_permits_, 0);
 }
 
 void Scope::give_back_permits() {

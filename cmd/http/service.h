@@ -102,6 +102,7 @@ class CurrentOptions {
 class StreamPumps;
 class Adapters;
 class ResponseStore;
+class BackgroundRuns;
 struct AdapterAsk;
 
 struct Service {
@@ -111,10 +112,11 @@ struct Service {
   Metrics& metrics;
   RequestLog& log;
   StreamPumps* pumps = nullptr;
-  OtlpExporter* exporter = nullptr;    // (optional)
-  Adapters* adapters = nullptr;        // (optional)
-  ResponseStore* responses = nullptr;  // (optional) null: no answer is kept
-  std::atomic<bool> draining{false};   // no new work
+  OtlpExporter* exporter = nullptr;      // (optional)
+  Adapters* adapters = nullptr;          // (optional)
+  ResponseStore* responses = nullptr;    // (optional) null: no answer is kept
+  BackgroundRuns* background = nullptr;  // (optional) null: nothing goes on without its client
+  std::atomic<bool> draining{false};     // no new work
   // Requests to generate whose last byte is not written yet; their permits are back before that.
   std::atomic<int64_t> num_unanswered{0};
   // Why the daemon is not there, in words; "" when it is, or when nobody knows. (optional)
@@ -129,6 +131,8 @@ struct Service {
 class Scope {
  public:
   Scope(Service& service, const Request& request, std::string route);
+  // Of the same request, for what goes on when it is answered: `peer_fd` stands for its client.
+  Scope(const Scope& other, int peer_fd);
   ~Scope();
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;
@@ -148,6 +152,9 @@ class Scope {
 
   // The request is one to generate. Throws the error that TGI gives when there is no permit left.
   void begin_generation(int64_t num_sequences);
+
+  // From now on this is the request that generates, and not the other, which it was.
+  void take_generation_of(Scope& other);
 
   // The daemon is done with the request, or never had it. Called before the last bytes are written:
   // a client that asks again as soon as it has them must find its place free. May be called again.

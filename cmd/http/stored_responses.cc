@@ -5,16 +5,18 @@
 #include <utility>
 #include <vector>
 
+#include "cmd/http/background_runs.h"
 #include "cmd/http/response_store.h"
 #include "cmd/http/responses_api.h"
 
 namespace tgi::http {
 namespace {
 
-constexpr std::string_view kResponsesPath = "/v1/responses/";
+constexpr std::string_view kResponsesPath = "/responses/";  // with /v1 before it, or without
 
 std::string id_in(const Request& request) {
-  const std::string rest = request.path.substr(kResponsesPath.size());
+  const std::string rest =
+      request.path.substr(request.path.find(kResponsesPath) + kResponsesPath.size());
   return rest.substr(0, rest.find('/'));
 }
 
@@ -84,7 +86,10 @@ Response retrieve_response(std::shared_ptr<Scope> scope, const Request& request)
 Response delete_response(std::shared_ptr<Scope> scope, const Request& request) {
   const std::string id = id_in(request);
   ResponseStore* const store = scope->service().responses;
-  if (store == nullptr || !store->erase(id)) throw response_not_found(id);
+  const bool is_erased = store != nullptr && store->erase(id);
+  // After it is gone: what it comes to is not kept.
+  if (is_erased && scope->service().background != nullptr) scope->service().background->cancel(id);
+  if (!is_erased) throw response_not_found(id);
   return json_response(200, {{"id", id}, {"object", "response"}, {"deleted", true}});
 }
 
@@ -118,10 +123,18 @@ Response list_input_items(std::shared_ptr<Scope> scope, const Request& request) 
 }
 
 Response cancel_response(std::shared_ptr<Scope> scope, const Request& request) {
-  (void)stored_in(*scope, request);
-  throw ApiError(422, "validation",
-                 "Cannot cancel a synchronous response: only what runs in the background can be "
-                 "cancelled, and this server runs nothing there. To end a stream, close it.");
+  const auto is_background = [&](const StoredResponse& stored) {
+    return OrderedJson::parse(stored.answer->json())[0]["background"] == OrderedJson(true);
+  };
+  const StoredResponsePtr stored = stored_in(*scope, request);
+  if (!is_background(*stored)) {
+    throw ApiError(422, "validation",
+                   "Cannot cancel a synchronous response: only what runs in the background can be "
+                   "cancelled. To end another one, close its connection.");
+  }
+  // One that has ended meanwhile is told as it is.
+  if (stored->is_running) scope->service().background->cancel(stored->id);
+  return json_response(200, OrderedJson::parse(stored_in(*scope, request)->answer->json())[0]);
 }
 
 }  // namespace tgi::http

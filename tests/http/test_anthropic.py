@@ -170,6 +170,32 @@ class Place(BaseModel):
     kind: Literal["a", "b"]
 
 
+def test_the_official_tool_runner(client):
+    """It asks for a conversation that the server holds, and goes on without where that is refused as it knows it."""
+    calls = []
+
+    @anthropic.beta_tool
+    def get_weather(city: str) -> str:
+        """The weather of a city.
+
+        Args:
+            city: its name
+        """
+        calls.append(city)
+        return "sunny"
+
+    messages = [{"role": "user", "content": "The weather in Rome?"}]
+    asked = {"model": "tgi", "max_tokens": 120, "tools": [get_weather], "messages": messages, "max_iterations": 3,
+             "tool_choice": {"type": "tool", "name": "get_weather"}}
+    for seed in range(4):
+        replies = list(client.beta.messages.tool_runner(**asked, extra_body={"seed": seed, "temperature": 1.2}))
+        assert len(replies) == 3 and all(reply.content for reply in replies)
+    assert len(calls) >= 8
+    with pytest.raises(anthropic.BadRequestError, match="`thread` is not supported") as refused:
+        client.beta.messages.create(model="tgi", max_tokens=5, messages=messages, thread={"type": "create"})
+    assert refused.value.body["error"]["details"] == {"error_code": "thread_unsupported_request"}
+
+
 def test_structured_answers(api, client):
     schema = {"type": "object", "properties": {"yes": {"type": "boolean"}}, "required": ["yes"], "additionalProperties": False}
     form = {"type": "json_schema", "schema": schema}

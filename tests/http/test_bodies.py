@@ -111,7 +111,7 @@ def test_invocations_looks_at_the_shape(api):
 NATIVE_EXTRAS = [
     ({"options": {"use_cache": False}, "model": "anything"}, {"num_beams": 1, "pad_token_id": 0}, None),
     ({"unknown": None}, {"min_new_tokens": None, "api_token": "x"}, None),
-    ({}, {"num_beams": 4}, "parameters.num_beams"), ({}, {"min_new_tokens": 3}, "parameters.min_new_tokens"),
+    ({}, {"num_beams": 4}, "parameters.num_beams"), ({}, {"min_new_tokens": 3}, "min_new_tokens"), ({}, {"min_new_tokens": 2}, None),
     ({}, {"max_tokens": 3}, "parameters.max_tokens"), ({"max_new_tokens": 3}, {}, "max_new_tokens"),
     ({}, {"stop_sequences": ["a"]}, "parameters.stop_sequences"), ({"input": "a"}, {}, "input"),
 ]
@@ -132,7 +132,7 @@ OPENAI_EXTRAS = [
     ({"stream_options": {"include_usage": True, "include_obfuscation": False}}, None),
     ({"min_tokens": 0, "guided_json": None, "skip_special_tokens": True, "use_beam_search": False}, None),
     ({"guided_choice": ["a"], "structured_outputs": None}, None), ({"structural_tag": {"type": "x"}}, "structural_tag"),
-    ({"guided_whitespace_pattern": "[ \n]*"}, "guided_whitespace_pattern"), ({"min_tokens": 4}, "min_tokens"),
+    ({"guided_whitespace_pattern": "[ \n]*"}, "guided_whitespace_pattern"), ({"min_tokens": 2}, None),
     ({"stop_token_ids": [1]}, "stop_token_ids"), ({"use_beam_search": True}, "use_beam_search"),
     ({"max_token": 4}, "max_token"), ({"stream_options": {"usage": True}}, "stream_options.usage"),
 ]

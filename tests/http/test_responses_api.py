@@ -1,6 +1,7 @@
 """OpenAI's Responses: what the official client reads and sends, its types held to the letter, and what is refused."""
 
 import json
+import signal
 
 import openai
 import pytest
@@ -9,7 +10,7 @@ from openai.types.responses.response_item import ResponseItem
 from pydantic import BaseModel, Field, TypeAdapter
 
 from client import Api
-from gateway import with_template
+from gateway import wait_until, with_template
 from test_tools import CITY, THINKS
 
 WEATHER = {"type": "function", "name": "get_weather", "description": "The weather.", "parameters": CITY, "strict": False}
@@ -287,6 +288,10 @@ def test_what_is_not_kept(api, client, serve):
     with pytest.raises(openai.BadRequestError) as refused:
         client.responses.create(model="tgi", input="a", previous_response_id=apart.id)
     assert refused.value.code == "previous_response_not_found" and refused.value.param == "previous_response_id"
+    with pytest.raises(openai.BadRequestError, match="`background`: needs an answer that is kept"):
+        client.responses.create(model="tgi", input="a", store=False, background=True)
+    with pytest.raises(openai.BadRequestError, match="`background`: .*`stream`"):
+        client.responses.create(model="tgi", input="a", stream=True, background=True)
     kept = client.responses.create(model="tgi", input="a", max_output_tokens=3)
     with pytest.raises(openai.BadRequestError, match="Cannot cancel a synchronous response"):
         client.responses.cancel(kept.id)
@@ -316,6 +321,72 @@ def test_what_is_not_kept(api, client, serve):
     assert refused.status_code == 400 and "--max-stored-responses" in refused.text
 
 
+def settled(client, name):
+    """What became of an answer that is made in the background."""
+    def look():
+        answer = client.responses.retrieve(name)
+        return None if answer.status in ("queued", "in_progress") else answer
+    return wait_until(look, 60)
+
+
+def test_answers_are_made_in_the_background(api, client):
+    asked = {"model": "tgi", "input": "What is tgi?", "temperature": 0, "metadata": {"a": "b"}}
+    begun = client.responses.create(**asked, background=True)
+    assert begun.status == "queued" and begun.background and begun.output == [] and begun.usage is None
+    done = settled(client, begun.id)
+    whole = client.responses.create(**asked)
+    assert done.status == "completed" and done.id == begun.id and done.created_at == begun.created_at
+    assert done.output_text == whole.output_text and done.usage.output_tokens == whole.usage.output_tokens
+    assert done.metadata == {"a": "b"} and strict(done.to_dict())
+    after = client.responses.create(model="tgi", input="And?", previous_response_id=done.id, max_output_tokens=4)
+    assert after.usage.input_tokens > done.usage.input_tokens
+    assert client.responses.cancel(done.id).to_dict() == done.to_dict()  # too late, which is no error
+    # What is wrong with a request is told at once.
+    refused = api.post("/v1/responses", {"input": "a", "background": True, "max_output_tokens": 10**6})
+    assert refused.status_code == 400
+    assert api.post("/v1/responses", {"input": "a", "background": True, "model": "nope"}).status_code == 404
+    # Without /v1 too.
+    short = openai.OpenAI(base_url=api.url, api_key="-", max_retries=0)
+    assert settled(short, short.responses.create(**asked, background=True).id).output_text == whole.output_text
+    many = [client.responses.create(**asked, background=True).id for _ in range(20)]
+    assert {settled(client, name).output_text for name in many} == {whole.output_text}
+
+
+def test_what_runs_in_the_background_is_cancelled(slow_pair):
+    pair = slow_pair()
+    client = client_of(pair.gateway)
+    asked = {"model": "tgi", "input": "Once", "background": True, "extra_body": {"ignore_eos": True}}
+    first, second = (client.responses.create(**asked).id for _ in range(2))
+    wait_until(lambda: pair.daemon.status()["model"]["num_running"] == 2)
+    assert client.responses.retrieve(first).status == "in_progress"
+    with pytest.raises(openai.BadRequestError, match="still in progress"):
+        client.responses.create(model="tgi", input="And?", previous_response_id=first)
+    cancelled = client.responses.cancel(first)
+    assert cancelled.status == "cancelled" and strict(cancelled.to_dict()).output == []
+    assert client.responses.cancel(first).to_dict() == client.responses.retrieve(first).to_dict() == cancelled.to_dict()
+    client.responses.delete(second)
+    with pytest.raises(openai.NotFoundError):
+        client.responses.retrieve(second)
+    wait_until(pair.daemon.is_idle)
+    # They count as requests that were dropped, and none of them is waited for any more.
+    metrics = pair.api.get("/metrics").text
+    assert 'tgi_request_failure{err="dropped"} 2' in metrics
+
+
+def test_a_gateway_that_ends_gives_the_background_its_time(slow_pair):
+    pair = slow_pair("--graceful-termination-timeout", "60")
+    client = client_of(pair.gateway)
+    for length in (100, 4000):
+        client.responses.create(model="tgi", input="Once", background=True, max_output_tokens=length)
+    wait_until(lambda: pair.daemon.status()["model"]["num_running"] == 2)
+    pair.gateway.send(signal.SIGTERM)
+    wait_until(lambda: pair.daemon.status()["model"]["num_running"] == 1)  # one ends by itself, the other goes on
+    assert pair.gateway.alive()
+    pair.gateway.send(signal.SIGTERM)
+    assert pair.gateway.wait(20) == 0
+    wait_until(pair.daemon.is_idle)
+
+
 def test_the_oldest_turns_are_left_out_where_that_is_asked(api, client):
     turns = [{"role": role, "content": f"{i} tgi is a server. " * 6} for i in range(60) for role in ("user", "assistant")]
     body = {"instructions": "Obey.", "input": [*turns, {"role": "user", "content": "And?"}], "max_output_tokens": 8, "temperature": 0}
@@ -341,7 +412,7 @@ def test_the_oldest_turns_are_left_out_where_that_is_asked(api, client):
     ({"input": "a", "max_output_tokens": 0}, "`max_output_tokens` must be"),
     ({"input": "a", "top_logprobs": 99}, "`top_logprobs` must be"),
     ({"input": "a", "include": ["all"]}, "include[0]: unknown value"),
-    ({"input": "a", "background": True}, "`background` is not supported"),
+    ({"input": "a", "background": "yes"}, "background: invalid type"),
     ({"input": "a", "conversation": "conv_1"}, "`conversation` is not supported"),
     ({"input": "a", "prompt": {"id": "pmpt_1"}}, "`prompt` is not supported"),
     ({"input": "a", "truncation": "some"}, "truncation: expected auto or disabled"),

@@ -102,6 +102,10 @@ TEST_CASE("a missing route is told in the shape of its neighbours, with those th
       ipc::OrderedJson::parse(served.gateway.on_headers(request_of("GET", "/v1/nope"))->body);
   CHECK(json["error"]["code"] == "not_found");
   CHECK(json["error"]["type"] == "invalid_request_error");
+  const auto of_anthropic = ipc::OrderedJson::parse(
+      served.gateway.on_headers(request_of("POST", "/v1/messages/batches"))->body);
+  CHECK(of_anthropic["type"] == "error");
+  CHECK(of_anthropic["error"]["type"] == "not_found_error");
 }
 
 TEST_CASE("a segment in braces stands for any one, and for no more") {
