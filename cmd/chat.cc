@@ -11,6 +11,7 @@
 #include "cmd/chat_sessions.h"
 #include "cmd/chat_tools.h"
 #include "cmd/generate.h"
+#include "cmd/image_paths.h"
 #include "cmd/model_path.h"
 #include "ipc/line_socket.h"
 
@@ -146,11 +147,13 @@ std::optional<std::string> Chat::read_turn() {
 }
 
 void Chat::take_turn(const std::string& input) {
-  if (input.starts_with('/') && !input.starts_with("//")) {
+  const bool is_verbatim = input.starts_with("//");
+  if (input.starts_with('/') && !is_verbatim) {
     run_chat_command(*this, input);
     return;
   }
-  const std::string text = input.starts_with("//") ? input.substr(1) : input;
+  const std::string text = is_verbatim ? input.substr(1) : input;
+  if (!is_verbatim) refuse_images(text);
   if (const size_t valid = valid_utf8_prefix(text); valid != text.size()) {
     throw Error(Code::kInvalidArgument,
                 fmt::format("the message is not valid UTF-8 at its byte {}", valid));

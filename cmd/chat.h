@@ -53,6 +53,8 @@ class Chat {
   // Answers are by this adapter from now on; empty: by the model alone. Throws when there is none
   // of that name, and changes nothing then.
   void use_adapter(const std::string& name);
+  // "": the model alone answers.
+  std::string adapter_name() const { return adapter_choice_ ? adapter_choice_->name : ""; }
 
   // Answers are by this model of the daemon from now on, which is loaded if it is one that requests
   // load; the adapter stays behind. Throws when the daemon has none of that name, or none that can

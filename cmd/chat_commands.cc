@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "cmd/chat.h"
+#include "cmd/image_paths.h"
 
 namespace tgi {
 namespace {
@@ -99,7 +100,9 @@ void regenerate(Chat& chat, std::string_view /*arguments*/) {
 }
 
 void adapter(Chat& chat, std::string_view arguments) {
-  chat.use_adapter(arguments == "off" ? "" : std::string(arguments));
+  if (!arguments.empty()) chat.use_adapter(arguments == "off" ? "" : std::string(arguments));
+  const std::string name = chat.adapter_name();
+  chat.confirm(name.empty() ? "the model alone answers" : fmt::format("{} answers", name));
 }
 
 void model(Chat& chat, std::string_view arguments) {
@@ -124,14 +127,14 @@ constexpr std::array kChatCommands = {
         "oldest turns leave where the context ends; VALUE off takes a parameter back; without "
         "arguments show them",
         set},
-    ChatCommand{"/adapter", "ADAPTER",
+    ChatCommand{"/adapter", "[ADAPTER]",
                 "answer by this LoRA adapter from now on, as --adapter names it; off: by the model "
-                "alone",
+                "alone; without a name say which",
                 adapter},
     ChatCommand{
         "/model", "[NAME]",
-        "go on with another model that the daemon has, which is loaded if requests load it; "
-        "without a name list them",
+        "go on with another model, of the daemon (which is loaded if requests load it) or of this "
+        "machine (which is loaded beside it); without a name list the daemon's",
         model},
     ChatCommand{"/regenerate", "", "drop the last answer and ask again", regenerate},
     ChatCommand{"/show", "", "show the model, the context's length and the settings", show},
@@ -160,6 +163,7 @@ void run_chat_command(Chat& chat, std::string_view line) {
     command.run(chat, arguments);
     return;
   }
+  refuse_images(line);  // its path is no command
   throw Error(Code::kInvalidArgument,
               fmt::format("{}: no such command; /help lists them, and a message that begins with / "
                           "is written with //",

@@ -9,6 +9,23 @@
 #include "ipc/protocol.h"
 
 namespace tgi {
+namespace {
+
+// Of a model that the daemon has not: nothing is downloaded in the middle of a conversation.
+std::string path_here(const std::string& name) {
+  try {
+    return resolve_model(name, {.offline = true});
+  } catch (const Error& error) {
+    if (error.code() != Code::kNotFound && error.code() != Code::kUnavailable) throw;
+    throw Error(
+        Code::kNotFound,
+        fmt::format("there is no model {}: /model lists those that the daemon has, `tgi ls` "
+                    "those of this machine, and `tgi pull {}` brings one from the hub",
+                    name, name));
+  }
+}
+
+}  // namespace
 
 void Chat::list_models() {
   (void)session_.prepare();  // it may have been stopped since the last turn
@@ -32,15 +49,13 @@ void Chat::use_model(const std::string& name) {
   const ipc::ModelStatus* const known = status.known();
   const bool is_default =
       known != nullptr && (known->served_name == name || shown_model(known->name) == name);
-  if (!is_default && !ipc::has_model(status, name)) {
-    throw Error(Code::kNotFound,
-                fmt::format("the daemon has no model {}: /model lists those that it has, and "
-                            "`tgi load {} --name NAME` in another terminal puts one beside them",
-                            name, name));
-  }
+  const bool is_named = !is_default && ipc::has_model(status, name);
+  const std::string path = is_default || is_named ? std::string() : path_here(name);
   const Session::Wanted before = session_.wanted();
   try {
-    is_default ? session_.want({}) : session_.want_named(name);
+    if (is_default) session_.want({});
+    if (is_named) session_.want_named(name);
+    if (!path.empty()) session_.want_model(path);
     const ipc::Status ready = session_.prepare();
     if (ready.model && !ready.model->has_chat_template) {
       throw Error(Code::kUnsupported,

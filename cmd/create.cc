@@ -14,6 +14,7 @@
 #include "base/files/regular_file.h"
 #include "base/known_names.h"
 #include "cmd/model_path.h"
+#include "ipc/preset_toml.h"
 
 namespace tgi {
 namespace {
@@ -79,7 +80,10 @@ void add_create_flags(CLI::App& app, CreateFlags& flags) {
   app.footer(
       "The file is a Modelfile as ollama's: FROM, PARAMETER, SYSTEM, TEMPLATE (in Jinja), ADAPTER, "
       "MESSAGE and LICENSE, and of tgi's own SCHEMA (a JSON schema of the answers), SPECULATOR and "
-      "DRAFT (what drafts for it); anything else in it is refused by name. FROM names a folder, a "
+      "DRAFT (what drafts for it); anything else in it is refused by name. A file that ends in "
+      ".toml "
+      "says the same as TOML: from, system, template, adapter, license, schema, speculator, draft, "
+      "a table [parameters] and tables [[messages]] of role and content. FROM names a folder, a "
       "GGUF file, a model of the hub, which is downloaded when it is not here, a name of `tgi ls`, "
       "another preset, whose lines hold where this file says nothing else, or \"demo\". The preset "
       "is then a model by its name: `tgi run NAME`, `tgi load NAME`, `tgi serve NAME`. One of that "
@@ -89,7 +93,8 @@ void add_create_flags(CLI::App& app, CreateFlags& flags) {
       ->type_name("NAME")
       ->required();
   app.add_option("-f,--file", flags.file,
-                 "the Modelfile; - reads it from standard input; default: Modelfile in this folder")
+                 "the Modelfile, or a .toml; - reads a Modelfile from standard input; default: "
+                 "Modelfile in this folder")
       ->type_name("FILE");
   app.add_flag("--offline", flags.offline, "download nothing");
 }
@@ -105,7 +110,8 @@ int run_create(const CreateFlags& flags, const CommonFlags& common) {
   const ResolveOptions resolve{.offline = flags.offline, .cancel_fd = session.interrupt().fd()};
   Preset preset;
   try {
-    preset = parse_preset(text);
+    const bool is_toml = fs::path(flags.file).extension() == ".toml";
+    preset = is_toml ? preset_of_lines(ipc::lines_of_toml(text)) : parse_preset(text);
   } catch (const Error& error) {
     throw error.in(shown);
   }

@@ -96,10 +96,15 @@ int run_download_weights(const DownloadWeightsFlags& flags, const CommonFlags& c
   const auto fetch = [&](const download::FetchRequest& wanted) {
     return download::run_fetch(wanted, kind, session.interrupt().fd(), write);
   };
-  // An adapter's own file is here already.
+  // An adapter's own file is here already, as is the built-in model.
   const bool is_file = flags.merge_lora && download::is_gguf_file(flags.model);
+  const bool is_built_in = flags.model == "demo";
   download::FetchedModel model;
-  if (is_file) {
+  if (is_built_in) {
+    model.path = flags.model;
+    model.name = flags.model;
+    model.source = "built in";
+  } else if (is_file) {
     model.path = flags.model;
     model.name = flags.model;
     model.source = "folder";

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/build_commit.h"
+#include "base/color.h"
 #include "base/error.h"
 #include "base/files/paths.h"
 #include "base/manual/help.h"
@@ -235,11 +236,19 @@ void add_commands(CLI::App& app, Flags& flags) {
   }
 }
 
+// As the file of settings has it, for what is said before a command has read it.
+void take_color() {
+  try {
+    apply_color(resolve_terminal_settings(ipc::read_config(config_path())));
+  } catch (const std::exception&) {
+    // A command that is right says what is wrong with the file.
+  }
+}
+
 int usage_error(std::string_view command, const UsageComplaint& complaint) {
   const std::string name = command.empty() ? "tgi" : fmt::format("tgi {}", command);
-  Session::say(fmt::format("{}: {}", name, complaint.message));
-  Session::say(fmt::format("{}{}see `{} --help`", complaint.advice,
-                           complaint.advice.empty() ? "" : " Else ", name));
+  take_color();
+  fmt::print(stderr, "{}", usage_text(name, complaint, may_color(STDERR_FILENO)));
   return kUsageExit;
 }
 

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "cmd/chat.h"
 #include "cmd/generate.h"
+#include "cmd/image_paths.h"
 
 namespace tgi {
 
@@ -44,6 +45,7 @@ int run_run(const RunFlags& flags, const CommonFlags& common) {
   generate.raw = flags.raw;
   const std::string prompt =
       read_prompt(generate);  // while Ctrl-C still ends the program by itself
+  if (flags.prompt) refuse_images(*flags.prompt);
   Session session(common);
   choose_model(session, flags.model);
   const ipc::Status status = session.prepare();

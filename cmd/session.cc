@@ -11,8 +11,20 @@
 #include "cmd/advised_error.h"
 #include "cmd/model_path.h"
 #include "ipc/line_socket.h"
+#include "ipc/model_name.h"
 
 namespace tgi {
+namespace {
+
+// What a model of the daemon is loaded from, or will be; empty: that is not known.
+std::string model_of(const ipc::ModelStatus* known,
+                     const std::string& phase,
+                     const std::string& detail) {
+  if (known != nullptr) return known->name;
+  return phase == "not loaded" || phase == "loading" ? detail : std::string();
+}
+
+}  // namespace
 
 void add_common_flags(CLI::App& app, CommonFlags& flags) {
   const std::string group(kCommonGroup);
@@ -34,27 +46,38 @@ Session::Session(const CommonFlags& flags)
                .cancel_fd = interrupt_.fd(),
                .output_fd = STDOUT_FILENO}) {}
 
-ipc::Status Session::prepare(ipc::StartOptions options) const {
+ipc::Status Session::prepare(ipc::StartOptions options) {
   options.may_start = options.may_start && !flags_.no_start;
   const bool tell = flags_.verbose || ::isatty(STDERR_FILENO) == 1;
   if (tell) options.on_notice = [](const std::string& line) { say(line); };
   if (name_) return prepare_named(options);
   if (!model_) return bring_default(ipc::prepare_daemon(client_, options), options);
   options.daemon_flags = {"--model", *model_};
-  ipc::Status status = bring_default(ipc::prepare_daemon(client_, options), options);
-  if (!status.model) {
+  const ipc::Status status = ipc::prepare_daemon(client_, options);
+  if (status.phase == "no model") {
     client_.call(ipc::kLoad, ipc::to_json(ipc::LoadParams{.model = *model_}));
     options.may_start = false;
-    status = ipc::prepare_daemon(client_, options);
+    return ipc::prepare_daemon(client_, options);
   }
-  if (status.model && status.model->name != *model_) {
-    throw Error(
-        Code::kInvalidArgument,
-        fmt::format("the daemon at {} has the model {}, not {} as asked for; `tgi load` puts it in "
-                    "its place, with --name beside it, or give this one another --socket",
-                    client_.socket_path(), shown_model(status.model->name), shown_model(*model_)));
+  const bool is_default = model_of(status.known(), status.phase, status.phase_detail) == *model_;
+  if (is_default) return bring_default(status, options);
+  name_ = name_beside(status);
+  model_.reset();
+  return prepare_named(options);
+}
+
+// The name by which the daemon has the model that is wanted, or from now on loads it when it is
+// asked for: beside the others, of which those give way that must and may.
+std::string Session::name_beside(const ipc::Status& status) const {
+  for (const ipc::OtherModelStatus& other : status.others) {
+    if (model_of(other.known(), other.phase, other.phase_detail) == *model_) return other.name;
   }
-  return status;
+  const std::string plain = ipc::model_name_of(shown_model(*model_));
+  std::string name = plain;
+  for (int i = 2; ipc::has_model(status, name); ++i) name = fmt::format("{}-{}", plain, i);
+  const ipc::LoadParams load{.model = *model_, .name = name, .on_demand = true};
+  client_.call(ipc::kLoad, ipc::to_json(load));
+  return name;
 }
 
 // The default model, where it is loaded when somebody asks for it.

@@ -65,9 +65,10 @@ class Session {
   // For the requests: nothing, or the name that was wanted.
   const std::optional<std::string>& model_name() const { return name_; }
 
-  // Finds or starts the daemon and waits for its model. A daemon without one is told to load the
-  // one that is wanted; throws kInvalidArgument when it has another.
-  ipc::Status prepare(ipc::StartOptions options = {}) const;
+  // Finds or starts the daemon and waits for the model that is wanted. A daemon without a model is
+  // told to load it; one that has others takes it beside them, and model_name() is its name from
+  // then on.
+  ipc::Status prepare(ipc::StartOptions options = {});
 
   // One line on stderr: always, or with --verbose only.
   static void say(std::string_view line);
@@ -76,6 +77,7 @@ class Session {
  private:
   ipc::Status bring_default(ipc::Status status, const ipc::StartOptions& options) const;
   ipc::Status prepare_named(const ipc::StartOptions& options) const;
+  std::string name_beside(const ipc::Status& status) const;
 
   const CommonFlags& flags_;
   Interrupt interrupt_;

@@ -260,6 +260,30 @@ std::optional<Preset> defaults_of(const ListedModel& listed) {
   }
 }
 
+// What the daemon's model of that name was loaded from, or will be; "": it has none.
+std::string path_in_daemon(const Session& session, const std::string& name) {
+  try {
+    const ipc::Status status = session.client().status();
+    if (!ipc::has_model(status, name)) return "";
+    const ipc::OtherModelStatus model = ipc::find_model(status, name);
+    return model.known() != nullptr ? model.known()->name : model.phase_detail;
+  } catch (const Error&) {
+    return "";  // no daemon, or one that says nothing
+  }
+}
+
+ListedModel find_shown(const Session& session, const std::string& name) {
+  const Store store = Store::open();
+  try {
+    return find_listed_model(store, name);
+  } catch (const Error& error) {
+    const std::string path =
+        error.code() == Code::kNotFound ? path_in_daemon(session, name) : std::string();
+    if (path.empty()) throw;
+    return find_listed_model(store, shown_model(path));
+  }
+}
+
 // What the daemon makes of the folder; it need not have a model loaded.
 void ask_daemon(Session& session, Shown& shown) {
   const ListedModel& listed = shown.listed;
@@ -290,8 +314,10 @@ void add_show_flags(CLI::App& app, ShowFlags& flags) {
   app.footer(
       "Sizes are planned as loading plans them, for one sequence of 2048, 8192, 32768 and as many "
       "tokens as the model is meant for. Starts a daemon when none is running; nothing is loaded.");
-  app.add_option("model", flags.model,
-                 "a name as `tgi ls` shows it, a preset too, or a folder; a LoRA adapter too")
+  app.add_option(
+         "model", flags.model,
+         "a name as `tgi ls` shows it, a preset too, or a folder; a LoRA adapter too; or the "
+         "name that a model has in the daemon")
       ->type_name("MODEL")
       ->required();
   auto* json = app.add_flag("--json", flags.json, "write one JSON object");
@@ -303,10 +329,7 @@ void add_show_flags(CLI::App& app, ShowFlags& flags) {
 int run_show(const ShowFlags& flags, const CommonFlags& common) {
   Session session(common);
   Shown shown;
-  {
-    const Store store = Store::open();
-    shown.listed = find_listed_model(store, flags.model);
-  }
+  shown.listed = find_shown(session, flags.model);
   const bool is_preset = shown.listed.is_preset();
   if (is_preset) {
     shown.preset = read_preset(shown.listed.model.path);

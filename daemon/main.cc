@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/build_commit.h"
+#include "base/color.h"
 #include "base/error.h"
 #include "base/files/paths.h"
 #include "base/log.h"
@@ -63,8 +64,8 @@ int run_daemon(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
     const tgi::UsageComplaint complaint = tgi::explain_parse_error(app, error);
-    std::fprintf(stderr, "tgid: %s\n%s%ssee `tgid --help`\n", complaint.message.c_str(),
-                 complaint.advice.c_str(), complaint.advice.empty() ? "" : " Else ");
+    const bool color = tgi::may_color(STDERR_FILENO);
+    std::fputs(tgi::usage_text("tgid", complaint, color).c_str(), stderr);
     return 2;
   }
   if (print_man) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -38,12 +39,28 @@ std::vector<OtherModelStatus> named_models(const Status& status) {
 }  // namespace
 
 void check_model_name(const std::string& name) {
-  if (!name.empty() && name.size() <= kMaxName && std::ranges::all_of(name, may_be_in_name)) return;
+  const bool has_parts =
+      !name.starts_with('/') && !name.ends_with('/') && name.find("//") == std::string::npos;
+  const auto may_be = [](char c) { return c == '/' || may_be_in_name(c); };
+  const bool fits = !name.empty() && name.size() <= kMaxName;
+  if (fits && has_parts && std::ranges::all_of(name, may_be)) return;
   throw Error(
       Code::kInvalidArgument,
-      fmt::format("expected a model's name, which has 1 to {} letters, digits and -._:@, got "
-                  "\"{}\"",
+      fmt::format("expected a model's name, which has 1 to {} letters, digits and -._:@, as "
+                  "ORG/NAME too, got \"{}\"",
                   kMaxName, name.substr(0, 200)));
+}
+
+std::string model_name_of(const std::string& shown) {
+  std::string out = shown;
+  if (shown.starts_with('/')) {
+    const std::filesystem::path path(shown);
+    out = (path.extension() == ".gguf" ? path.stem() : path.filename()).string();
+  }
+  std::ranges::replace_if(
+      out, [](char c) { return c != '/' && !may_be_in_name(c); }, '-');
+  out.resize(std::min(out.size(), kMaxName));
+  return out.empty() ? "model" : out;
 }
 
 NamedModel split_named_model(const std::string& text) {

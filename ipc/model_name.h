@@ -19,4 +19,8 @@ NamedModel split_named_model(const std::string& text);
 // Throws kInvalidArgument saying what was expected and what came.
 void check_model_name(const std::string& name);
 
+// A name for a model that was given none: ORG/NAME as it is, of a path its last part without the
+// ending of a file, with "-" for what may be in no name.
+std::string model_name_of(const std::string& shown);
+
 }  // namespace tgi::ipc

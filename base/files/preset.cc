@@ -218,12 +218,15 @@ void check_schema(std::string_view text) {
 }
 
 Preset parse_preset(std::string_view text) {
+  return preset_of_lines(parse_modelfile(text));
+}
+
+Preset preset_of_lines(std::span<const ModelfileLine> lines) {
   Preset out;
-  const std::vector<ModelfileLine> lines = parse_modelfile(text);
   for (size_t i = 0; i < lines.size(); ++i) {
     const ModelfileLine& line = lines[i];
     const Instruction& instruction = instruction_of(line);
-    refuse_repeated(line, std::span(lines).first(i));
+    refuse_repeated(line, lines.first(i));
     const bool knows_argument = is_known_argument(line);
     const bool may_be_empty = line.instruction == "SYSTEM" || line.instruction == "MESSAGE";
     if (knows_argument && line.value.empty() && !may_be_empty) {

@@ -89,6 +89,10 @@ void check_schema(std::string_view text);
 // Throws kInvalidArgument or kUnsupported with the line and the column, what was expected and got.
 Preset parse_preset(std::string_view text);
 
+// The same of lines that were read from another notation.
+struct ModelfileLine;
+Preset preset_of_lines(std::span<const ModelfileLine> lines);
+
 // What parse_preset reads as the same. Throws as modelfile_line.
 std::string to_modelfile(const Preset& preset);
 

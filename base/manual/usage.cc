@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/color.h"
 #include "base/manual/program_doc.h"
 
 namespace tgi {
@@ -60,18 +61,28 @@ std::string_view nearest_word(std::string_view word, std::span<const std::string
 
 UsageComplaint explain_parse_error(const CLI::App& app, const CLI::ParseError& error) {
   UsageComplaint out{.message = error.what(), .advice = ""};
-  if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr) return out;
+  const bool is_extra = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
+  // What is missing may be so since an option was mistyped.
+  const bool is_missing = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
+  if (!is_extra && !is_missing) return out;
   const std::vector<std::string> extras = app.remaining();
   const auto option = std::find_if(extras.begin(), extras.end(), [](const std::string& word) {
     return word.starts_with('-') && word.size() > 1;
   });
   if (option == extras.end()) {
-    if (!extras.empty()) out.message = fmt::format("argument not expected: {}", extras.front());
+    if (is_extra && !extras.empty())
+      out.message = fmt::format("argument not expected: {}", extras.front());
     return out;
   }
   out.message = fmt::format("unknown option {}", *option);
   out.advice = advise_option(app, *option);
   return out;
+}
+
+std::string usage_text(std::string_view program, const UsageComplaint& complaint, bool color) {
+  return fmt::format("{} {}\n{}{}see `{} --help`\n",
+                     styled(fmt::format("{}:", program), Style::kRed, color), complaint.message,
+                     complaint.advice, complaint.advice.empty() ? "" : " Else ", program);
 }
 
 }  // namespace tgi

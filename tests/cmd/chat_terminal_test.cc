@@ -125,6 +125,37 @@ TEST_CASE("a chat on a terminal is kept, and gone on with later") {
         R"({"role":"user","content":"two"}])");
 }
 
+TEST_CASE("an image that a message names by its path is refused by name, and nothing is asked") {
+  const Home home;
+  const std::string plain = home.write("cat.png", "\x89PNG");
+  const FakeDaemon daemon(home.socket(), ready_model([](FakeSession& session) {
+                            ipc::DoneEvent done;
+                            done.best.text = "seen";
+                            session.send_text(done.best.text);
+                            session.send_done(done);
+                          }));
+  const auto say = [&](const std::string& message) { return home.run({"chat"}, message + "\n"); };
+  const auto is_refused = [&](const Ran& ran) {
+    CHECK(ran.exit_status == code_row(Code::kUnsupported).exit_status);
+    CHECK_THAT(ran.err,
+               Catch::Contains("cat.png is an image") && Catch::Contains("leave its path out"));
+    CHECK(ran.out.empty());
+  };
+  is_refused(say("what is in " + plain + "?"));
+  is_refused(say("\"" + plain + "\""));
+  is_refused(say(plain));
+  is_refused(home.run({"run", "demo", "look at " + plain + "."}));
+  // What is no path of an image that is there is said as it is; so is what begins with //.
+  for (const std::string& message :
+       {std::string("why is /nowhere/cat.png missing"), std::string("a /b cat.png"),
+        "/" + plain + " is big", "x" + plain}) {
+    const Ran ran = say(message);
+    CHECK(ran.out == "seen\n");
+    CHECK(ran.err.empty());
+  }
+  CHECK(home.run({"generate", "look at " + plain}).exit_status == 0);
+}
+
 TEST_CASE("the end of the context is told in plain words, and with slide the oldest turns leave") {
   const Home home;
   const int64_t most = ready_status().model->max_total_tokens;

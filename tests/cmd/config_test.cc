@@ -132,6 +132,7 @@ TEST_CASE("commands follow the terminal's settings") {
   CHECK(ran.exit_status == 8);
   CHECK(ran.err.find("/nonexistent/tgid") == std::string::npos);
   CHECK_THAT(ran.err, Catch::Contains("\x1b[31merror:"));
+  CHECK_THAT(home.run({"pss"}).err, Catch::StartsWith("\x1b[31mtgi:"));
   CHECK(home.run(with_variable({"ps"}, "NO_COLOR", "1")).err.find('\x1b') == std::string::npos);
 }
 

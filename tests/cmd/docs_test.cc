@@ -318,6 +318,15 @@ TEST_CASE("colours keep to NO_COLOR, CLICOLOR_FORCE and CLICOLOR") {
   CHECK_THAT(on_terminal({{"TERM", "xterm"}}), Catch::Contains("\x1b[1mUsage"));
   CHECK_THAT(on_terminal({{"TERM", "xterm"}, {"CLICOLOR", "0"}}), !Catch::Contains("\x1b[1m"));
   CHECK_THAT(on_terminal({{"TERM", "dumb"}}), !Catch::Contains("\x1b[1m"));
+  const auto wrong = [&](const std::string& word, const std::string& force) {
+    return home.run(RunSetup{{word, "--nope"}, "", {{"CLICOLOR_FORCE", force}}, std::nullopt}).err;
+  };
+  CHECK_THAT(wrong("ps", "1"), Catch::StartsWith("\x1b[31mtgi ps:\x1b[0m unknown option --nope\n"));
+  CHECK_THAT(wrong("chta", "1"), Catch::StartsWith("\x1b[31mtgi:\x1b[0m no such command: chta\n"));
+  CHECK_THAT(wrong("chta", "0"), Catch::StartsWith("tgi: no such command: chta\n"));
+  // One that is mistyped, and not what is missing for that.
+  CHECK_THAT(wrong("-V", "0"), Catch::StartsWith("tgi: unknown option -V\n"));
+  CHECK_THAT(wrong("run", "0"), Catch::StartsWith("tgi run: unknown option --nope\n"));
 }
 
 }  // namespace tgi

@@ -40,6 +40,58 @@ TEST_CASE("a preset is kept, listed, written, copied and removed") {
   CHECK(home.run({"ls", "-q"}).out == "demo\nluigi\n");
 }
 
+TEST_CASE("a preset is written as TOML too, and kept as the Modelfile that says the same") {
+  const Home home;
+  const std::string file = home.write("mario.toml", R"(
+# A plumber.
+from = "demo"
+system = """You are
+Mario."""
+license = ["MIT", "CC0"]
+schema.type = "object"
+schema.required = ["a"]
+
+[parameters]
+temperature = 0.5
+top_k = 7
+stop = ["The end", "\n\n"]
+
+[[messages]]
+role = "user"
+content = "Who are you?"
+[[messages]]
+role = "assistant"
+content = "It is me!"
+)");
+  const Ran made = home.run({"create", "mario", "-f", file});
+  CHECK(made.err == "");
+  const std::string text = home.run({"show", "--modelfile", "mario"}).out;
+  CHECK_THAT(text, Contains("FROM demo\nPARAMETER temperature 0.5\nPARAMETER top_k 7\n"
+                            "PARAMETER stop The end\n") &&
+                       Contains("SYSTEM \"\"\"You are\nMario.\"\"\"\n") &&
+                       Contains("MESSAGE user Who are you?\nMESSAGE assistant It is me!\n") &&
+                       Contains("LICENSE MIT\nLICENSE CC0\n") && Contains("SCHEMA "));
+  CHECK(home.run({"create", "luigi", "-f", "-"}, text).err == "");
+  CHECK(read_file(kept(home, "luigi")) == read_file(kept(home, "mario")));
+  const std::pair<std::string, std::string> rows[] = {
+      {"from = \"demo\"\nform = 1\n",
+       "a.toml: line 2, column 1: expected one of from, parameters, system"},
+      {"system = \"a\"\n", "expected a line \"FROM MODEL\""},
+      {"from = \"demo\"\nsystem = true\n", "line 2, column 10: SYSTEM: expected a text"},
+      {"from = \"demo\"\n[parameters]\nwibble = 1\n", "line 3, column 10: expected one of the"},
+      {"from = \"demo\"\n[parameters]\ntop_p = 7\n", "line 3, column 9: top_p: expected a number"},
+      {"from = \"demo\"\nparameters = 3\n", "parameters: expected a table"},
+      {"from = \"demo\"\nmessages = [\"a\"]\n", "messages: expected a role and a content"},
+      {"from = \"demo\"\ntemplate = \"{{ .Prompt }}\"\n", "a template in Go's notation"},
+      {"from = \n", "a.toml: line 1, column 8: "},
+  };
+  for (const auto& [bad, error] : rows) {
+    const Ran ran = home.run({"create", "bad", "-f", home.write("a.toml", bad)});
+    CHECK_THAT(ran.err, Contains(error));
+    CHECK(ran.exit_status != 0);
+  }
+}
+
 TEST_CASE("FROM and ADAPTER are found beside the Modelfile") {
   const Home home;
   fs::create_directories(home.file("models/base"));

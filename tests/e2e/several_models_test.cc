@@ -54,12 +54,12 @@ TEST_CASE("a chat goes on with another model, which is loaded for it") {
   const Home home;
   const DaemonProcess daemon(home, {"--model", "demo", "--on-demand", "second=demo"});
   const Ran ran = home.run({"chat", "--max-new-tokens", "4"},
-                           "hello\n/model\n/model second\nand now\n/model third\n/model demo\n"
+                           "hello\n/model\n/model second\nand now\n/model no/third\n/model demo\n"
                            "/show\n");
   CHECK_THAT(ran.out, Catch::Contains("* demo ") && Catch::Contains(", the default") &&
                           Catch::Contains("  second ") && Catch::Contains("not loaded") &&
                           Catch::Contains("messages 4"));
-  CHECK_THAT(ran.err, Catch::Contains("the daemon has no model third: /model lists those"));
+  CHECK_THAT(ran.err, Catch::Contains("there is no model no/third: /model lists those"));
   CHECK(ran.exit_status == code_row(Code::kNotFound).exit_status);
   const ipc::Status status = daemon.status();
   CHECK(status.counters.num_requests == 1);
@@ -95,6 +95,7 @@ TEST_CASE("models are loaded, asked, listed and unloaded by name from the comman
   CHECK(daemon.status().others.front().counters.num_requests == 1);
   const Ran ps = tgi({"ps"});
   CHECK_THAT(ps.out, Catch::Contains("memory of all") && Catch::Contains("second (demo)"));
+  CHECK_THAT(tgi({"show", "second"}).out, Catch::Contains("built in"));
   const Ran refused = tgi({"load", "demo", "--name", "large", "--kv-cache-memory", "900000GiB"});
   CHECK(refused.exit_status == code_row(Code::kOutOfMemory).exit_status);
   CHECK_THAT(refused.err, Catch::Contains("loaded beside it: demo "));
@@ -103,6 +104,49 @@ TEST_CASE("models are loaded, asked, listed and unloaded by name from the comman
   CHECK(daemon.status().others.empty());
   CHECK(tgi({"unload", "second"}).exit_status == code_row(Code::kNotFound).exit_status);
   CHECK(daemon.status().model);
+}
+
+TEST_CASE("a model that the daemon has not is loaded beside what it has, and given way for") {
+  const Home home;
+  REQUIRE(home.run({"create", "mario", "-f", "-"}, "FROM demo\nSYSTEM You are Mario.\n").err == "");
+  std::filesystem::create_directories(home.file("models"));
+  std::filesystem::copy(TGI_SOURCE_DIR "/assets/demo", home.file("models/of my own"));
+  const DaemonProcess daemon(home, with({"--model", "demo", "--max-models", "2"}));
+  const auto names = [&](const std::string& phase) {
+    std::vector<std::string> out;
+    const ipc::Status status = daemon.status();
+    if (status.phase == phase) out.emplace_back("");
+    for (const ipc::OtherModelStatus& other : status.others) {
+      if (other.phase == phase) out.push_back(other.name);
+    }
+    return out;
+  };
+  CHECK(home.run({"run", "mario", "hi"}).exit_status == 0);
+  CHECK(names("ready") == std::vector<std::string>{"", "mario"});
+  // Of those that may, the one that was unused for longest.
+  const Ran own = home.run({"generate", "Once", "-m", home.file("models/of my own")});
+  CHECK(own.err == "");
+  CHECK(names("ready") == std::vector<std::string>{"mario", "of-my-own"});
+  CHECK(names("not loaded") == std::vector<std::string>{""});
+  CHECK(home.run({"generate", "Once", "-m", "demo"}).out == own.out);  // the same weights
+  CHECK(names("ready") == std::vector<std::string>{"", "of-my-own"});
+  // By its path once more: it is the one that is there.
+  CHECK(home.run({"generate", "Once", "-m", home.file("models/of my own")}).out == own.out);
+  CHECK(daemon.status().others.size() == 2);
+  const Ran chat = home.run({"chat"}, "/model mario\nhi\n/model\n");
+  CHECK(chat.err == "");
+  CHECK_THAT(chat.out, Catch::Contains("* mario"));
+}
+
+TEST_CASE("a chat goes on with a model of this machine that the daemon has not") {
+  const Home home;
+  REQUIRE(home.run({"create", "mario", "-f", "-"}, "FROM demo\nSYSTEM You are Mario.\n").err == "");
+  const DaemonProcess daemon(home, with({"--model", "demo"}));
+  const Ran ran = home.run({"chat", "--max-new-tokens", "4"}, "hello\n/model mario\nand now\n");
+  CHECK(ran.err == "");
+  CHECK(ran.exit_status == 0);
+  REQUIRE(daemon.status().others.size() == 1);
+  CHECK(daemon.status().others.front().counters.num_requests == 1);
 }
 
 }  // namespace tgi
