@@ -43,7 +43,10 @@ AdapterFacts adapter_facts(const AdapterConfig& config, const Checkpoint& tensor
     ++facts.num_linears;
     const auto parameters = parameters_of(config, parsed.module);
     if (parameters.empty()) {
-      facts.max_rank = std::max(facts.max_rank, static_cast<int32_t>(tensor.shape.front()));
+      // Of a stack, one matrix for each expert, as of one.
+      const int64_t rank =
+          tensor.shape[tensor.shape.size() - std::min<size_t>(tensor.shape.size(), 2)];
+      facts.max_rank = std::max(facts.max_rank, static_cast<int32_t>(rank));
       targets.emplace(parsed.module.substr(parsed.module.rfind('.') + 1));
     }
     // The tensor holds the ranks of all experts below each other.

@@ -37,7 +37,15 @@ struct Pair {
   const GgufTensor* b = nullptr;
 
   bool is_embedding() const { return a->name.starts_with("token_embd."); }
+  bool is_stack() const { return b->shape.size() == 3; }  // one matrix for each expert
   int64_t rank() const { return b->shape.back(); }
+  int64_t rank_of_a() const { return a->shape[a->shape.size() - (is_embedding() ? 1 : 2)]; }
+  int64_t num_rows() const { return b->shape[b->shape.size() - 2]; }
+  // Of the matrix of the model.
+  std::vector<int64_t> shape() const {
+    if (!is_stack()) return {num_rows(), a->shape.back()};
+    return {b->shape.front(), num_rows(), a->shape.back()};
+  }
 };
 
 using Pairs = std::map<std::string, Pair, std::less<>>;  // by name: "blk.0.attn_q"
@@ -47,16 +55,28 @@ using Pairs = std::map<std::string, Pair, std::less<>>;  // by name: "blk.0.attn
 }
 
 void check_shape(const std::string& name, const GgufTensor& tensor) {
-  if (tensor.name.find("_exps.") != std::string_view::npos) {
-    throw Error(Code::kUnsupported, fmt::format("tensor {}: of experts, whose adapters are not "
-                                                "supported",
-                                                tensor.name));
+  const bool is_stack = tensor.name.find("_exps.") != std::string_view::npos;
+  const bool is_known = tensor.shape.size() == (is_stack ? 3 : 2) &&
+                        std::ranges::all_of(tensor.shape, [](int64_t size) { return size > 0; });
+  if (!is_known) {
+    refuse(fmt::format("tensor {}: expected {}, got {}; it is of {}", tensor.name,
+                       is_stack ? "a matrix for each expert" : "a matrix", shape_text(tensor.shape),
+                       name));
   }
-  const bool is_matrix = tensor.shape.size() == 2 && tensor.shape[0] > 0 && tensor.shape[1] > 0;
-  if (!is_matrix) {
-    refuse(fmt::format("tensor {}: expected a matrix, got {}; it is of {}", tensor.name,
-                       shape_text(tensor.shape), name));
+}
+
+void check_fit(const std::string& name, const Pair& pair) {
+  if (pair.is_stack() && pair.a->shape.front() != pair.b->shape.front()) {
+    refuse(
+        fmt::format("tensors {0}{1} {2} and {0}{3} {4}: expected as many experts, got {5} and "
+                    "{6}",
+                    name, kA, shape_text(pair.a->shape), kB, shape_text(pair.b->shape),
+                    pair.a->shape.front(), pair.b->shape.front()));
   }
+  if (pair.rank_of_a() == pair.rank()) return;
+  refuse(fmt::format("tensors {0}{1} {2} and {0}{3} {4}: expected one rank, got {5} and {6}", name,
+                     kA, shape_text(pair.a->shape), kB, shape_text(pair.b->shape), pair.rank_of_a(),
+                     pair.rank()));
 }
 
 Pairs pairs_of(const GgufFile& file) {
@@ -86,11 +106,7 @@ Pairs pairs_of(const GgufFile& file) {
       refuse(fmt::format("tensor {}{}: without its {}", name, pair.a == nullptr ? kB : kA,
                          pair.a == nullptr ? "lora_a" : "lora_b"));
     }
-    const int64_t rank_of_a = pair.a->shape[pair.is_embedding() ? 1 : 0];
-    if (rank_of_a == pair.rank()) continue;
-    refuse(fmt::format("tensors {0}{1} {2} and {0}{3} {4}: expected one rank, got {5} and {6}",
-                       name, kA, shape_text(pair.a->shape), kB, shape_text(pair.b->shape),
-                       rank_of_a, pair.rank()));
+    check_fit(name, pair);
   }
   return out;
 }
@@ -182,8 +198,7 @@ std::vector<gguf::TensorRule> rules_of(const LoadedConfig& model,
       {"blk.0.attn_output.weight",
        {config.hidden_size, int64_t{config.num_heads} * config.head_dim}}};
   for (const auto& [name, pair] : pairs) {
-    shapes.try_emplace(name + ".weight",
-                       std::vector<int64_t>{pair.b->shape.front(), pair.a->shape.back()});
+    shapes.try_emplace(name + ".weight", pair.shape());
   }
   std::vector<GgufTensor> seen;
   for (const auto& [name, shape] : shapes) {
@@ -227,6 +242,7 @@ class Opener {
       return std::move(out_);
     }
     check_architecture(file_.metadata, *model);
+    num_experts_ = model->config.experts.num_experts;
     const auto rules = rules_of(*model, file_.metadata.text("general.architecture"), pairs_);
     std::vector<std::string> unknown;
     for (const auto& [name, pair] : pairs_) {
@@ -245,7 +261,7 @@ class Opener {
                     const std::string& name,
                     const Pair& pair) {
     const std::string_view layer = layer_of(name);
-    const int64_t num_rows = pair.b->shape.front();
+    const int64_t num_rows = pair.num_rows();
     int64_t num_taken = 0;
     bool is_known = false;
     for (const gguf::TensorRule& rule : rules) {
@@ -258,7 +274,12 @@ class Opener {
         if (row < 0 || row >= num_rows) misfit(name, pair, std::ssize(rows));
       }
       num_taken += rows.empty() ? num_rows : std::ssize(rows);
-      add(replaced(rule.name, "{layer}", layer), pair, rows);
+      const std::string module = replaced(rule.name, "{layer}", layer);
+      if (pair.is_stack()) {
+        add_experts(name, module, pair);
+      } else {
+        add(module, pair, rows);
+      }
     }
     if (is_known && num_taken != num_rows) misfit(name, pair, num_taken);
     return is_known;
@@ -268,7 +289,37 @@ class Opener {
     refuse(
         fmt::format("tensor {}{}: the model's matrix has {} rows, it has {}; was the adapter "
                     "made for another model?",
-                    name, kB, expected, pair.b->shape.front()));
+                    name, kB, expected, pair.num_rows()));
+  }
+
+  // Each expert's own pair.
+  void add_experts(const std::string& name, const std::string& module, const Pair& pair) {
+    if (module.find("{expert}") == std::string::npos) {
+      throw Error(Code::kUnsupported,
+                  fmt::format("tensor {}{}: of experts whose matrices are one parameter of the "
+                              "model, {}; use the folder that it was made from",
+                              name, kB, module));
+    }
+    const int64_t count = pair.b->shape.front();
+    if (count != num_experts_) {
+      refuse(
+          fmt::format("tensor {}{}: the model has {} experts, it has {}; was the adapter made "
+                      "for another model?",
+                      name, kB, num_experts_, count));
+    }
+    for (int64_t expert = 0; expert < count; ++expert) {
+      const GgufTensor a = slice(*pair.a, expert);
+      const GgufTensor b = slice(*pair.b, expert);
+      add(replaced(module, "{expert}", std::to_string(expert)), {.a = &a, .b = &b}, {});
+    }
+  }
+
+  static GgufTensor slice(const GgufTensor& stack, int64_t index) {
+    GgufTensor out = stack;
+    const size_t size = stack.bytes.size() / static_cast<size_t>(stack.shape.front());
+    out.shape.erase(out.shape.begin());
+    out.bytes = stack.bytes.subspan(static_cast<size_t>(index) * size, size);
+    return out;
   }
 
   void add(const std::string& module, const Pair& pair, std::span<const int32_t> rows) {
@@ -288,6 +339,7 @@ class Opener {
   const GgufFile file_;
   const Pairs pairs_;
   const bool has_alpha_;
+  int32_t num_experts_ = 0;  // of the model
   AdapterConfig& config_;
   std::unique_ptr<AdapterTensors> out_;
 };

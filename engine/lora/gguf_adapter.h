@@ -1,7 +1,8 @@
 // A LoRA adapter in a GGUF file, as llama.cpp's convert_lora_to_gguf.py writes them:
 //   general.type "adapter", adapter.type "lora", general.architecture that of its base,
 //   adapter.lora.alpha; NAME.lora_a (rank, inputs) and NAME.lora_b (outputs, rank) of a matrix that
-//   files of the architecture call NAME: "blk.0.attn_q.weight". Of the embedding A is transposed.
+//   files of the architecture call NAME: "blk.0.attn_q.weight". Of the embedding A is transposed;
+//   of the matrices of all experts of a layer, "blk.0.ffn_up_exps", both have one for each expert.
 // Each product is multiplied by alpha / rank, or by 1 where alpha is 0.
 //
 // The model's own reader of the architecture (engine/gguf) says which linears these are, and in

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/gguf/gguf_source.h"
+#include "engine/lora/adapter_facts.h"
 #include "engine/lora/adapter_files.h"
 #include "engine/lora/adapter_source.h"
 #include "engine/lora/gguf_adapter.h"
@@ -207,6 +208,104 @@ TEST_CASE("factors of a GGUF file may be F16 or quantised") {
   CHECK(linear.b.tensor->dtype == DType::kF16);
 }
 
+// One matrix for each expert, whose numbers are those of expert_pair.
+GgufTestTensor stack(
+    const std::string& name, int64_t experts, int64_t rows, int64_t cols, float first) {
+  GgufTestTensor out = matrix(name, experts * rows, cols, first);
+  out.dims = {static_cast<uint64_t>(cols), static_cast<uint64_t>(rows),
+              static_cast<uint64_t>(experts)};
+  return out;
+}
+
+std::vector<GgufTestTensor> stacks_of(const std::string& name,
+                                      int64_t experts,
+                                      int64_t outputs,
+                                      int64_t inputs) {
+  return {stack(name + ".weight.lora_a", experts, 2, inputs, 0.0F),
+          stack(name + ".weight.lora_b", experts, outputs, 2, 100.0F)};
+}
+
+std::vector<TestTensor> expert_pair(const std::string& module,
+                                    int64_t expert,
+                                    int64_t outputs,
+                                    int64_t inputs) {
+  const std::string name = "base_model.model." + module;
+  const auto first = [&](int64_t size) { return static_cast<float>(expert * size) / 8.0F; };
+  return {numbers(name + ".lora_A.weight", 2, inputs, first(2 * inputs)),
+          numbers(name + ".lora_B.weight", outputs, 2, 100.0F + first(outputs * 2))};
+}
+
+LoadedConfig golden_model(const std::string& name) {
+  return load_model_config(*open_folder(TGI_SOURCE_DIR "/tests/golden/families/" + name));
+}
+
+struct ExpertNames {
+  std::string family;
+  std::string architecture;
+  std::string experts;  // "model.layers.1.mlp.experts."
+  std::string gate;
+  std::string down;
+};
+
+TEST_CASE("a stack of a GGUF file is an adapter of each expert's own linear") {
+  const ExpertNames names =
+      GENERATE(ExpertNames{"qwen3-moe", "qwen3moe", "mlp.experts.", "gate_proj", "down_proj"},
+               ExpertNames{"mixtral", "llama", "block_sparse_moe.experts.", "w1", "w2"});
+  INFO(names.family);
+  const LoadedConfig model = golden_model(names.family);
+  const int64_t experts = model.config.experts.num_experts;
+  const int64_t hidden = model.config.hidden_size;
+  const int64_t width = model.config.experts.intermediate_size;
+  std::vector<std::vector<TestTensor>> parts;
+  for (int64_t expert = 0; expert < experts; ++expert) {
+    const std::string one = "model.layers.1." + names.experts + std::to_string(expert) + ".";
+    parts.push_back(expert_pair(one + names.gate, expert, width, hidden));
+    parts.push_back(expert_pair(one + names.down, expert, hidden, width));
+  }
+  const MemorySource peft = adapter_files(small_adapter_config(), together(parts));
+  const AdapterFiles expected = open_adapter(peft, model);
+  const TempFolder folder;
+  const auto stacks = all_of({stacks_of("blk.1.ffn_gate_exps", experts, width, hidden),
+                              stacks_of("blk.1.ffn_down_exps", experts, hidden, width)});
+  const std::string path = write(folder, "a.gguf", adapter_values(names.architecture), stacks);
+  CHECK(read_adapter_facts(*open_adapter_source(path)).max_rank == 2);
+  const Opened got = opened(path, model);
+  REQUIRE(got.adapter.linears.size() == static_cast<size_t>(2 * experts));
+  REQUIRE(expected.linears.size() == got.adapter.linears.size());
+  for (size_t i = 0; i < expected.linears.size(); ++i) {
+    const AdapterLinear& want = expected.linears[i];
+    const AdapterLinear& have = got.adapter.linears[i];
+    INFO(want.module);
+    CHECK(have.module == want.module);
+    CHECK(have.parts == want.parts);
+    CHECK(have.scale == want.scale);
+    CHECK(got.numbers(*have.a.tensor) == read_factor(*expected.tensors, want.a));
+    CHECK(got.numbers(*have.b.tensor) == read_factor(*expected.tensors, want.b));
+  }
+}
+
+TEST_CASE("stacks of a GGUF adapter that the model's experts do not have are refused") {
+  const LoadedConfig model = golden_model("qwen3-moe");
+  const auto refused = [&](const std::vector<GgufTestTensor>& tensors) {
+    return refusal(Code::kInvalidArgument, adapter_values("qwen3moe"), tensors, model);
+  };
+  const std::string name = "blk.1.ffn_up_exps";
+  CHECK_THAT(
+      refused(stacks_of(name, 5, 10, 24)),
+      Catch::Contains("the model has 6 experts, it has 5; was the adapter made for another"));
+  CHECK_THAT(refused({stack(name + ".weight.lora_a", 6, 2, 24, 0.0F),
+                      stack(name + ".weight.lora_b", 5, 10, 2, 0.0F)}),
+             Catch::Contains("expected as many experts, got 6 and 5"));
+  CHECK_THAT(refused({stack(name + ".weight.lora_a", 6, 3, 24, 0.0F),
+                      stack(name + ".weight.lora_b", 6, 10, 2, 0.0F)}),
+             Catch::Contains("expected one rank, got 3 and 2"));
+  CHECK_THAT(refused(stacks_of(name, 6, 11, 24)), Catch::Contains("misshapen"));
+  CHECK_THAT(refused(stacks_of("blk.1.ffn_up", 6, 10, 24)),
+             Catch::Contains("expected a matrix, got (6, 2, 24)"));
+  CHECK_THAT(refusal(Code::kInvalidArgument, adapter_values(), stacks_of(name, 6, 14, 10)),
+             Catch::Contains("blk.1.ffn_up_exps"));
+}
+
 TEST_CASE("a matrix of a GGUF file may hold several linears of the model") {
   const LoadedConfig model = load_config(small_llama());
   const TempFolder folder;
@@ -263,8 +362,8 @@ TEST_CASE("what of a GGUF adapter does not fit is refused by name") {
   CHECK_THAT(
       refused(all_of({good, {matrix("blk.0.attn_norm.weight", 1, 10, 0)}}), Code::kUnsupported),
       Catch::Contains("blk.0.attn_norm.weight"));
-  CHECK_THAT(refused(pair_of("blk.0.ffn_up_exps", 14, 10), Code::kUnsupported),
-             Catch::Contains("of experts"));
+  CHECK_THAT(refused(pair_of("blk.0.ffn_up_exps", 14, 10)),
+             Catch::Contains("expected a matrix for each expert, got (2, 10)"));
   CHECK_THAT(refused(pair_of("blk.0.unheard_of", 14, 10)),
              Catch::Contains("of no linear of models of llama: blk.0.unheard_of"));
   CHECK_THAT(refused(pair_of("blk.2.ffn_up", 14, 10)), Catch::Contains("of no linear of it"));
