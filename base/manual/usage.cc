@@ -8,26 +8,10 @@
 
 #include "base/color.h"
 #include "base/manual/program_doc.h"
+#include "base/word_distance.h"
 
 namespace tgi {
 namespace {
-
-// Damerau's and Levenshtein's distance, with swaps of neighbours (optimal string alignment).
-size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::vector<size_t>> cost(a.size() + 1, std::vector<size_t>(b.size() + 1));
-  for (size_t i = 0; i <= a.size(); ++i) cost[i][0] = i;
-  for (size_t j = 0; j <= b.size(); ++j) cost[0][j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t replaced = cost[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
-      cost[i][j] = std::min({replaced, cost[i - 1][j] + 1, cost[i][j - 1] + 1});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-        cost[i][j] = std::min(cost[i][j], cost[i - 2][j - 2] + 1);
-      }
-    }
-  }
-  return cost[a.size()][b.size()];
-}
 
 std::string advise_option(const CLI::App& app, const std::string& word) {
   std::vector<std::string> names;
@@ -46,7 +30,7 @@ std::string_view nearest_word(std::string_view word, std::span<const std::string
   size_t best = std::max<size_t>(1, num_letters / 3) + 1;
   std::string_view found;
   for (const std::string& candidate : known) {
-    const size_t cost = distance(word, candidate);
+    const size_t cost = word_distance(word, candidate);
     if (cost < best) {
       best = cost;
       found = candidate;

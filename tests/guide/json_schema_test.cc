@@ -259,6 +259,19 @@ TEST_CASE("any JSON is a grammar of its own") {
   CHECK(accepts_bytes(compile_grammar(any), "[-1.5e3,true]"));
 }
 
+// What programs beside JSON Schema write into schemas describes, as JSON Schema has it.
+TEST_CASE("words of other programs change nothing") {
+  Grammar grammar;
+  grammar.set_start(add_json_schema(grammar, nlohmann::ordered_json::parse(R"({
+      "self": {"vendor": "com.example"}, "_format": "date", "@type": "T", "$async": true, "links": [],
+      "type": "object", "propertyOrder": 3, "note": "", "multiple": false, "javaType": "a.B",
+      "properties": {"a": {"type": "string", "format": "colour", "faker": "x", "readonly": true}},
+      "required": ["a"], "additionalProperties": false})")));
+  const auto compiled = compile_grammar(grammar);
+  CHECK(accepts_bytes(compiled, R"({"a":"red"})"));
+  CHECK_FALSE(accepts_bytes(compiled, R"({"a":1})"));
+}
+
 TEST_CASE("what cannot be enforced is refused with its path") {
   struct Row {
     const char* schema;
@@ -268,12 +281,26 @@ TEST_CASE("what cannot be enforced is refused with its path") {
       {R"({"properties":{"age":{"uniqueItems":true}}})",
        "schema #/properties/age/uniqueItems: that all items differ cannot be enforced where items "
        "can be any JSON; list them in an enum, or describe them by"},
-      {R"({"items":{"colour":"red"}})", "schema #/items/colour: \"colour\" is not a keyword"},
+      {R"({"items":{"additonalProperties":false}})",
+       "schema #/items/additonalProperties: \"additonalProperties\" is no keyword of JSON Schema, "
+       "so "
+       "it would change nothing; write \"additionalProperties\" if that is meant"},
+      {R"({"items":{"anyof":[]}})", "write \"anyOf\" if"},
+      {R"({"item":{}})", "write \"items\" if"},
+      {R"({"required:":[]})", "write \"required\" if"},
+      {R"({"emum":[]})", "write \"enum\" if"},
+      {R"({"min_length":2})", "write \"minLength\" if"},
+      {R"({"type":"integer","min":2})",
+       "schema #/min: \"min\" is no keyword of JSON Schema, so it would change nothing; write "
+       "minimum, "
+       "minLength"},
+      {R"({"ref":"#/$defs/a"})", "schema #/ref: \"ref\" is no keyword of JSON Schema"},
       {R"({"$schema":"http://json-schema.org/draft-07/schema#","dependentRequired":{}})",
        "schema #/dependentRequired: \"dependentRequired\" is newer than the dialect"},
       {R"({"$schema":"https://example.com/mine"})", "schema #/$schema: the dialect"},
-      {R"({"format":"colour"})",
-       "schema #/format: the string \"colour\" is not a format that can be"},
+      {R"({"format":"dateTime"})",
+       "schema #/format: the string \"dateTime\" is no format of JSON Schema, so it would change "
+       "nothing; write \"date-time\" if that is meant"},
       {R"({"type":"string","not":{"format":"date-time"}})",
        "schema #/not/format: that a string is not of this format, or of just one of several, "
        "cannot be enforced"},

@@ -2,6 +2,8 @@
 
 #include <vector>
 
+#include "engine/guide/json/refusal.h"
+
 namespace tgi::guide {
 namespace {
 
@@ -191,9 +193,12 @@ std::vector<Format> make_formats() {
       {"idn-email", email("\\u{80}-\\u{D7FF}\\u{E000}-\\u{10FFFF}"), "", "", true},
       {"hostname", hostname(), "", "", true},
       {"idn-hostname", hostname(), "", "", true},
+      {"host-name", hostname(), "", "", true},  // of draft 3, as "ip-address"
       {"ipv4", ipv4(), "", ""},
+      {"ip-address", ipv4(), "", ""},
       {"ipv6", ipv6(), "", ""},
       {"uri", uri(false, false), "", ""},
+      {"url", uri(false, false), "", ""},
       {"uri-reference", uri(true, false), "", ""},
       {"iri", uri(false, true), "", ""},
       {"iri-reference", uri(true, true), "", ""},
@@ -209,8 +214,12 @@ std::vector<Format> make_formats() {
       {"path", "", "", ""},
       {"file-path", "", "", ""},
       {"directory-path", "", "", ""},
+      {"int8", "", "-128", "127"},
+      {"int16", "", "-32768", "32767"},
       {"int32", "", "-2147483648", "2147483647"},
       {"int64", "", "-9223372036854775808", "9223372036854775807"},
+      {"uint8", "", "0", "255"},
+      {"uint16", "", "0", "65535"},
       {"uint32", "", "0", "4294967295"},
       {"uint64", "", "0", "18446744073709551615"},
       {"float", "", "", ""},
@@ -232,10 +241,11 @@ const Format* find_format(std::string_view name) {
   return nullptr;
 }
 
-std::string known_formats() {
-  std::string names;
-  for (const Format& format : formats()) names += (names.empty() ? "" : ", ") + format.name;
-  return names;
+std::string misspelt_format(std::string_view name) {
+  for (const Format& format : formats()) {
+    if (bare_name(format.name) == bare_name(name)) return format.name;
+  }
+  return "";
 }
 
 }  // namespace tgi::guide

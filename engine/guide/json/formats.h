@@ -18,7 +18,7 @@ struct Format {
 // Null for a name that is not known.
 const Format* find_format(std::string_view name);
 
-// "date, date-time, ..." for messages.
-std::string known_formats();
+// The format that is meant by one that has another case or other marks ("dateTime"); empty: none.
+std::string misspelt_format(std::string_view name);
 
 }  // namespace tgi::guide

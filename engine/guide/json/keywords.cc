@@ -2,10 +2,15 @@
 
 #include <string>
 
+#include "base/word_distance.h"
+
 namespace tgi::guide {
 namespace {
 
 using Use = KeywordRow::Use;
+
+constexpr std::string_view kNoKeyword = "is no keyword of JSON Schema";
+constexpr std::string_view kOfAjv = "is of ajv, and no keyword of JSON Schema";
 
 constexpr KeywordRow kRows[] = {
     {"$ref", Use::kEnforced},
@@ -80,9 +85,66 @@ constexpr KeywordRow kRows[] = {
     {"extends", Use::kRefused, Draft::k7, "is of draft 3; write allOf"},
     {"disallow", Use::kRefused, Draft::k7, "is of draft 3; write not"},
     {"divisibleBy", Use::kRefused, Draft::k7, "is of draft 3; write multipleOf"},
+    // What other programs, and people, write for limits of values.
+    {"min", Use::kRefused, Draft::k7, kNoKeyword, "minimum, minLength, minItems or minProperties"},
+    {"max", Use::kRefused, Draft::k7, kNoKeyword, "maximum, maxLength, maxItems or maxProperties"},
+    {"minValue", Use::kRefused, Draft::k7, kNoKeyword, "minimum"},
+    {"maxValue", Use::kRefused, Draft::k7, kNoKeyword, "maximum"},
+    {"inclusiveMinimum", Use::kRefused, Draft::k7, kNoKeyword, "minimum"},
+    {"inclusiveMaximum", Use::kRefused, Draft::k7, kNoKeyword, "maximum"},
+    {"constant", Use::kRefused, Draft::k7, kNoKeyword, "const"},
+    {"ref", Use::kRefused, Draft::k7, kNoKeyword, "$ref"},
+    {"regex", Use::kRefused, Draft::k7, kNoKeyword, "pattern"},
+    {"regexp", Use::kRefused, Draft::k7, kOfAjv, "pattern"},
+    {"range", Use::kRefused, Draft::k7, kOfAjv, "minimum and maximum"},
+    {"exclusiveRange", Use::kRefused, Draft::k7, kOfAjv, "exclusiveMinimum and exclusiveMaximum"},
+    {"formatMinimum", Use::kRefused, Draft::k7, kOfAjv, "pattern"},
+    {"formatMaximum", Use::kRefused, Draft::k7, kOfAjv, "pattern"},
+    {"formatExclusiveMinimum", Use::kRefused, Draft::k7, kOfAjv, "pattern"},
+    {"formatExclusiveMaximum", Use::kRefused, Draft::k7, kOfAjv, "pattern"},
+    {"typeof", Use::kRefused, Draft::k7, kOfAjv, "type"},
+    {"instanceof", Use::kRefused, Draft::k7, kOfAjv, "type"},
+    {"uniqueItemProperties", Use::kRefused, Draft::k7, kOfAjv, "uniqueItems"},
+    {"allRequired", Use::kRefused, Draft::k7, kOfAjv, "required"},
+    {"anyRequired", Use::kRefused, Draft::k7, kOfAjv, "anyOf with required"},
+    {"oneRequired", Use::kRefused, Draft::k7, kOfAjv, "oneOf with required"},
+    {"patternRequired", Use::kRefused, Draft::k7, kOfAjv, "required"},
+    {"prohibited", Use::kRefused, Draft::k7, kOfAjv, "false in properties"},
+    {"deepProperties", Use::kRefused, Draft::k7, kOfAjv, "properties"},
+    {"deepRequired", Use::kRefused, Draft::k7, kOfAjv, "required"},
+    {"selectCases", Use::kRefused, Draft::k7, kOfAjv, "oneOf"},
+    {"optionalProperties", Use::kRefused, Draft::k7, "is of JSON Type Definition", "properties"},
+    {"bsonType", Use::kRefused, Draft::k7, "is of MongoDB", "type"},
 };
 
+bool may_mean(std::string_view name, std::string_view keyword) {
+  constexpr size_t kShort = 5;
+  constexpr size_t kLong = 12;
+  constexpr size_t kShortest = 4;  // "note" is not "not"
+  if (name == keyword) return true;
+  if (keyword.size() < kShortest || name.empty() || name[0] != keyword[0]) return false;
+  const std::string plural(std::string(keyword) + "s");
+  const bool is_singular =
+      keyword == std::string(name) + "s" ||
+      (keyword.ends_with("ies") && keyword.size() == name.size() + 2 && name.ends_with("y") &&
+       keyword.starts_with(name.substr(0, name.size() - 1)));
+  if (name == plural || is_singular) return true;
+  if (keyword.size() <= kShort && name.size() != keyword.size()) return false;
+  return word_distance(name, keyword) <= (keyword.size() >= kLong ? 2U : 1U);
+}
+
 }  // namespace
+
+std::string_view misspelt_keyword(std::string_view name) {
+  // "_format", "//pattern" and the like are taken out by who wrote them, "@type" is of JSON-LD.
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  if (name.empty() || !(is_letter(name[0]) || name[0] == '$')) return {};
+  const std::string letters = bare_name(name);
+  for (const KeywordRow& row : kRows) {
+    if (row.use == Use::kEnforced && may_mean(letters, bare_name(row.name))) return row.name;
+  }
+  return {};
+}
 
 std::span<const KeywordRow> keyword_rows() {
   return kRows;
@@ -91,20 +153,30 @@ std::span<const KeywordRow> keyword_rows() {
 void check_keywords(const SchemaPlace& schema) {
   for (auto member = schema.json->begin(); member != schema.json->end(); ++member) {
     const std::string& key = member.key();
-    if (key.substr(0, 2) == "x-") continue;
+    if (key.starts_with("x-")) continue;
     const KeywordRow* row = nullptr;
     for (const KeywordRow& candidate : kRows) {
       if (candidate.name == key) row = &candidate;
     }
     const std::string at = path_step(schema.path, key);
     if (row == nullptr) {
-      refuse_schema(at,
-                    "\"" + key +
-                        "\" is not a keyword of JSON Schema that is known here, so it "
-                        "can't be enforced; take it out, or begin its name with \"x-\" when it is "
-                        "a hint for another program");
+      const std::string_view meant = misspelt_keyword(key);
+      if (meant.empty()) continue;
+      refuse_schema(at, "\"" + key +
+                            "\" is no keyword of JSON Schema, so it would change nothing; "
+                            "write \"" +
+                            std::string(meant) +
+                            "\" if that is meant, else take it out or "
+                            "begin its name with \"x-\"");
     }
-    if (row->use == Use::kRefused) refuse_schema(at, "\"" + key + "\" " + std::string(row->why));
+    if (row->use == Use::kRefused) {
+      const std::string instead(row->instead);
+      refuse_schema(at, "\"" + key + "\" " + std::string(row->why) +
+                            (instead.empty() ? ""
+                                             : ", so it would change nothing; write " + instead +
+                                                   ", or begin its name with \"x-\" when it is "
+                                                   "a hint for another program"));
+    }
     if (row->since > schema.draft) {
       refuse_schema(at, "\"" + key + "\" is newer than the dialect \"" + schema.dialect +
                             "\" that $schema names, where it has no effect");

@@ -154,8 +154,10 @@ void SchemaReader::limit_format(const SchemaPlace& schema, Alternatives& values)
   if (!name->is_string()) reject_schema(at, "expected a string, got " + described_json(*name));
   const Format* format = find_format(name->get_ref<const std::string&>());
   if (format == nullptr) {
-    refuse_schema(at, described_json(*name) + " is not a format that can be enforced; known are " +
-                          known_formats());
+    const std::string meant = misspelt_format(name->get_ref<const std::string&>());
+    if (meant.empty()) return;  // of somebody's own: by JSON Schema it describes
+    refuse_schema(at, described_json(*name) + " is no format of JSON Schema, so it would change " +
+                          "nothing; write \"" + meant + "\" if that is meant, or take it out");
   }
   Alternative* text = find_type(values, JsonType::kString);
   if (text != nullptr && !format->pattern.empty()) {

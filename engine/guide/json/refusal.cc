@@ -1,5 +1,7 @@
 #include "engine/guide/json/refusal.h"
 
+#include "base/ascii.h"
+
 namespace tgi::guide {
 namespace {
 
@@ -60,6 +62,14 @@ std::string path_step(std::string_view path, std::string_view step) {
     }
   }
   return result;
+}
+
+std::string bare_name(std::string_view name) {
+  std::string left;
+  for (const char c : ascii_lower(name)) {
+    if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')) left += c;
+  }
+  return left;
 }
 
 }  // namespace tgi::guide

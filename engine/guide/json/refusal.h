@@ -26,4 +26,8 @@ std::string described_json(const OrderedJson& value);
 // `path` with one more step, escaped as RFC 6901 has it.
 std::string path_step(std::string_view path, std::string_view step);
 
+// Letters and digits alone, small: "additional_properties:" is additionalProperties to who wrote
+// it.
+std::string bare_name(std::string_view name);
+
 }  // namespace tgi::guide
