@@ -10,12 +10,13 @@
 namespace tgi::cuda {
 
 void check_state(const StateLayout& layout) {
-  if (layout.num_layers == 0 || layout.state_size <= kMaxStateSize) return;
+  const int32_t most = layout.decays_numbers ? kMaxDecayingNumbers : kMaxStateSize;
+  if (layout.num_layers == 0 || layout.state_size <= most) return;
   throw Error(
       Code::kUnsupported,
       fmt::format("the cuda backend holds states of up to {} numbers for a channel, this model's "
                   "layers have {}; use --backend cpu",
-                  kMaxStateSize, layout.state_size));
+                  most, layout.state_size));
 }
 
 StateStep CudaDevice::conv_step(int32_t layer) const {

@@ -16,7 +16,8 @@
 
 namespace tgi::cuda {
 
-inline constexpr int32_t kMaxStateSize = 512;  // numbers of a channel that kernels hold
+inline constexpr int32_t kMaxStateSize = 512;        // numbers of a channel that kernels hold
+inline constexpr int32_t kMaxDecayingNumbers = 256;  // the same, where each decays by itself
 
 // A slot's state of one layer as it lies in device memory: the last inputs of the convolution,
 // (conv_kernel - 1, conv_channels), then the recurrent state, (num_heads, head_dim, state_size

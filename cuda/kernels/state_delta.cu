@@ -4,6 +4,8 @@
 // h' = exp(..) * h what the state knows of k is k . h', and what comes out
 // q . (h' + k * change) = q . h' + (q . k) * change: so both sums over a channel's numbers are
 // taken at once, and a token waits for one round of exchanges instead of two.
+#include <type_traits>
+
 #include "cuda/kernels/dispatch.h"
 #include "cuda/kernels/state_tile.cuh"
 
@@ -14,21 +16,32 @@ struct DeltaParams {
   ColumnsOfRows q, k, v, beta, dt;
   void* out;
   int64_t out_stride;
+  float strength;
+  float floor;
   const float* decay;    // (heads)
-  const float* dt_bias;  // (heads)
+  const float* dt_bias;  // (heads), or (heads * state_size)
   int32_t head_dim;
   int32_t state_size;
   int32_t heads_per_key;
   StateStep step;
 };
 
-template <typename T, typename Shape>
+// Of the state, after a token.
+__device__ __forceinline__ float kept_of(float raw, float decay, float floor) {
+  const float log = floor < 0.0F ? floor / (1.0F + expf(decay * raw)) : decay * softplus(raw);
+  return fast_exp2(log * kExpToExp2);
+}
+
+// kOfNumbers: each number of a head decays by itself; else all as one.
+template <typename T, typename Shape, bool kOfNumbers>
 struct DeltaInputs {
   struct Stage {
     Vector<float, 4> q[Shape::kChunk][Shape::kNumbers / 4];
     Vector<float, 4> k[Shape::kChunk][Shape::kNumbers / 4];
     float v[Shape::kChunk][Shape::kChannels];
-    float left[Shape::kChunk];      // of the state
+    float left[kOfNumbers ? 1 : Shape::kChunk];  // of the state
+    Vector<float, 4> number_left[kOfNumbers ? Shape::kChunk : 1]
+                                [kOfNumbers ? Shape::kNumbers / 4 : 1];
     float strength[Shape::kChunk];  // of the change
     float q_scale[Shape::kChunk];   // 1 / (length * sqrt(state_size))
     float k_scale[Shape::kChunk];   // 1 / length
@@ -39,6 +52,7 @@ struct DeltaInputs {
   Stage* stages;  // (2)
   NumbersOnTheWay<T, Shape> q, k;
   ChannelsOnTheWay<T, Shape> v;
+  NumbersOnTheWay<T, Shape> number_dt;  // where each decays by itself
   T beta, dt;
 
   __device__ __forceinline__ DeltaInputs(const DeltaParams& of, const StatePlace& at, Stage* both)
@@ -53,7 +67,12 @@ struct DeltaInputs {
     const auto token = static_cast<int>(threadIdx.x);
     const bool valid = token < count;
     beta = valid ? *params.beta.at<T>(row + token, place.head) : from_float<T>(0.0F);
-    dt = valid ? *params.dt.at<T>(row + token, place.head) : from_float<T>(0.0F);
+    if constexpr (kOfNumbers) {
+      number_dt.load(params.dt, row, int64_t{place.head} * params.state_size, count,
+                     params.state_size);
+    } else {
+      dt = valid ? *params.dt.at<T>(row + token, place.head) : from_float<T>(0.0F);
+    }
   }
   __device__ __forceinline__ void store(int stage) {
     Stage& to = stages[stage];
@@ -61,11 +80,21 @@ struct DeltaInputs {
     k.store(to.k);
     v.store(to.v);
     store_products(to);
+    const float decay = params.decay[place.head];
+    if constexpr (kOfNumbers) {
+      const float* const bias = params.dt_bias + int64_t{place.head} * params.state_size;
+      number_dt.store(to.number_left, [&](int number, float raw) {
+        if (number >= params.state_size) return 0.0F;
+        return kept_of(raw + bias[number], decay, params.floor);
+      });
+    }
     const auto token = static_cast<int>(threadIdx.x);
     if (token >= Shape::kChunk) return;
-    const float step = softplus(to_float(dt) + params.dt_bias[place.head]);
-    to.left[token] = fast_exp2(step * params.decay[place.head] * kExpToExp2);
-    to.strength[token] = 1.0F / (1.0F + expf(-to_float(beta)));
+    if constexpr (!kOfNumbers) {
+      const float raw = to_float(dt) + params.dt_bias[place.head];
+      to.left[token] = kept_of(raw, decay, params.floor);
+    }
+    to.strength[token] = params.strength / (1.0F + expf(-to_float(beta)));
   }
 
  private:
@@ -97,10 +126,10 @@ struct DeltaInputs {
   }
 };
 
-template <typename T, typename Shape>
+template <typename T, typename Shape, bool kOfNumbers>
 __global__ void __launch_bounds__(kStateThreads)
     delta_rule(const __grid_constant__ DeltaParams params) {
-  using Inputs = DeltaInputs<T, Shape>;
+  using Inputs = DeltaInputs<T, Shape, kOfNumbers>;
   __shared__ typename Inputs::Stage stages[2];
   wait_for_previous_kernel();
   launch_next_kernel();
@@ -112,7 +141,6 @@ __global__ void __launch_bounds__(kStateThreads)
   Inputs inputs(params, place, stages);
   for_state_tokens<Shape>(place.sequence, inputs, [&](int stage, int t, int64_t row) {
     const typename Inputs::Stage& in = stages[stage];
-    const float left = in.left[t];
     Vector<float, 4> k[Shape::kVectors];
     float known[4] = {};
     float asked[4] = {};
@@ -120,10 +148,16 @@ __global__ void __launch_bounds__(kStateThreads)
     for (int i = 0; i < Shape::kVectors; ++i) {
       k[i] = in.k[t][i * Shape::kLanes + place.lane];
       const Vector<float, 4> q = in.q[t][i * Shape::kLanes + place.lane];
+      Vector<float, 4> left;
+      if constexpr (kOfNumbers) {
+        left = in.number_left[t][i * Shape::kLanes + place.lane];
+      } else {
+        left = {{in.left[t], in.left[t], in.left[t], in.left[t]}};
+      }
 #pragma unroll
       for (int j = 0; j < 4; ++j) {
         float& number = h.at[4 * i + j];
-        number *= left;
+        number *= left.at[j];
         known[j] = fmaf(k[i].at[j], number, known[j]);
         asked[j] = fmaf(q.at[j], number, asked[j]);
       }
@@ -159,6 +193,8 @@ void launch_delta_rule(cudaStream_t stream,
                               .dt = columns_of(args.dt),
                               .out = args.out.data,
                               .out_stride = args.out.stride,
+                              .strength = args.strength,
+                              .floor = args.floor,
                               .decay = args.decay->as<const float>(),
                               .dt_bias = args.dt_bias->as<const float>(),
                               .head_dim = layout.head_dim,
@@ -166,11 +202,16 @@ void launch_delta_rule(cudaStream_t stream,
                               .heads_per_key = layout.num_heads / args.num_key_heads,
                               .step = step};
   with_element(args.v.dtype, [&](auto element) {
-    with_state_shape(params.state_size, [&](auto shape) {
+    const auto run = [&](auto shape, auto of_numbers) {
       using Shape = decltype(shape);
       launch(stream, state_launch<Shape>(layout.num_heads, params.head_dim, step.num_sequences),
-             delta_rule<decltype(element), Shape>, params);
-    });
+             delta_rule<decltype(element), Shape, decltype(of_numbers)::value>, params);
+    };
+    if (layout.decays_numbers) {
+      with_wide_state_shape(params.state_size, [&](auto shape) { run(shape, std::true_type{}); });
+    } else {
+      with_state_shape(params.state_size, [&](auto shape) { run(shape, std::false_type{}); });
+    }
   });
 }
 

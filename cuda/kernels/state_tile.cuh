@@ -23,13 +23,14 @@ inline constexpr int kStateWarps = kStateThreads / 32;
 inline constexpr float kExpToExp2 = 1.44269504F;
 
 // How a channel's numbers are dealt to threads.
-template <int kLanesOfChannel, int kVectorsOfLane>
+template <int kLanesOfChannel, int kVectorsOfLane, int kMostTokens = 16>
 struct StateShape {
   static constexpr int kLanes = kLanesOfChannel;
   static constexpr int kVectors = kVectorsOfLane;
   static constexpr int kNumbers = 4 * kLanes * kVectors;  // the most that fit; zeros past the last
-  static constexpr int kChannels = kStateThreads / kLanes;                      // of a block
-  static constexpr int kChunk = kNumbers <= 64 ? 16 : kNumbers <= 256 ? 8 : 4;  // tokens
+  static constexpr int kChannels = kStateThreads / kLanes;  // of a block
+  static constexpr int kFitting = kNumbers <= 64 ? 16 : kNumbers <= 256 ? 8 : 4;
+  static constexpr int kChunk = kFitting < kMostTokens ? kFitting : kMostTokens;  // tokens
   static_assert(kChunk % kStateWarps == 0);
 };
 
@@ -41,6 +42,16 @@ void with_state_shape(int32_t state_size, Use use) {
   if (state_size <= 128) return use(StateShape<8, 4>{});
   if (state_size <= 256) return use(StateShape<16, 4>{});
   use(StateShape<32, 4>{});
+}
+
+// The same where three rows of such numbers are read of a token, which take more shared memory.
+// REQUIRES: at most kMaxDecayingNumbers.
+template <typename Use>
+void with_wide_state_shape(int32_t state_size, Use use) {
+  if (state_size <= 16) return use(StateShape<4, 1>{});
+  if (state_size <= 64) return use(StateShape<8, 2, 8>{});
+  if (state_size <= 128) return use(StateShape<8, 4, 8>{});
+  use(StateShape<16, 4, 4>{});
 }
 
 // The same column, or run of columns, of rows that follow each other.
@@ -176,16 +187,22 @@ struct NumbersOnTheWay {
       }
     }
   }
-  __device__ __forceinline__ void store(
-      Vector<float, 4> (&to)[Shape::kChunk][Shape::kNumbers / 4]) const {
+  // change(number, value): what becomes of it.
+  template <typename Change>
+  __device__ __forceinline__ void store(Vector<float, 4> (&to)[Shape::kChunk][Shape::kNumbers / 4],
+                                        Change change) const {
 #pragma unroll
     for (int i = 0; i < kTokens; ++i) {
 #pragma unroll
       for (int j = 0; j < kPasses; ++j) {
         if (number(j) >= Shape::kNumbers) continue;
-        to[token(i)][number(j) / 4].at[number(j) % 4] = to_float(values[i][j]);
+        to[token(i)][number(j) / 4].at[number(j) % 4] = change(number(j), to_float(values[i][j]));
       }
     }
+  }
+  __device__ __forceinline__ void store(
+      Vector<float, 4> (&to)[Shape::kChunk][Shape::kNumbers / 4]) const {
+    store(to, [](int, float x) { return x; });
   }
 
   static __device__ __forceinline__ int token(int i) {

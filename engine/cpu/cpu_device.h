@@ -162,6 +162,7 @@ class CpuDevice final : public Device {
   float* conv_state(int32_t layer, size_t sequence);
   float* recurrent_state(int32_t layer, size_t sequence);
   bool begins(size_t sequence) const;  // with the first token of its context
+  void keep_of_row(const DeltaRuleArgs& args, float* dt);
   void keep_conv_rows(const ConvArgs& args, size_t sequence);
   // Calls run(sequence, head, block of lanes) for all that the step's sequences have.
   template <typename Run>

@@ -158,17 +158,33 @@ void CpuDevice::head_scan(const HeadScanArgs& args) {
   });
 }
 
+void CpuDevice::keep_of_row(const DeltaRuleArgs& args, float* dt) {
+  const StateLayout& layout = slot_layout_->state;
+  const auto* const bias = args.dt_bias->as<const float>();
+  const auto* const decay = args.decay->as<const float>();
+  if (!layout.decays_numbers) {
+    return kernels_.state.kept(
+        {.x = dt, .bias = bias, .decay = decay, .floor = args.floor, .cols = args.dt.cols});
+  }
+  for (int64_t head = 0; head < layout.num_heads; ++head) {
+    const int64_t first = head * layout.state_size;
+    kernels_.state.kept({.x = dt + first,
+                         .bias = bias + first,
+                         .decay = decay + head,
+                         .shares_decay = true,
+                         .floor = args.floor,
+                         .cols = layout.state_size});
+  }
+}
+
 void CpuDevice::delta_rule(const DeltaRuleArgs& args) {
   const StateLayout& layout = slot_layout_->state;
+  const auto run = layout.decays_numbers ? kernels_.state.delta_of_numbers : kernels_.state.delta;
   const int64_t key_dim = layout.state_size;
   const int64_t heads_per_key = layout.num_heads / args.num_key_heads;
   const float q_scale = 1.0F / std::sqrt(static_cast<float>(key_dim));
   for_rows(args.dt.rows, args.dt.cols * 16 + args.q.cols * 4, [&](int64_t row) {
-    kernels_.state.softplus({.x = mutable_row_of(args.dt, row),
-                             .bias = data_or_null(args.dt_bias),
-                             .min = 0.0F,
-                             .max = std::numeric_limits<float>::infinity(),
-                             .cols = args.dt.cols});
+    keep_of_row(args, mutable_row_of(args.dt, row));
     kernels_.state.sigmoid(mutable_row_of(args.beta, row), args.beta.cols);
     for (int64_t head = 0; head < args.num_key_heads; ++head) {
       const int64_t column = head * key_dim;
@@ -180,23 +196,23 @@ void CpuDevice::delta_rule(const DeltaRuleArgs& args) {
     const int64_t row = batch_->cu_seqlens_q[sequence];
     const int64_t column = head * layout.head_dim + channel;
     const int64_t key = head / heads_per_key * key_dim;
-    kernels_.state.delta({.state = state,
-                          .num_tokens = batch_->cu_seqlens_q[sequence + 1] - row,
-                          .num_channels = std::min<int64_t>(kStateLanes, layout.head_dim - channel),
-                          .state_size = key_dim,
-                          .decay = args.decay->as<const float>()[head],
-                          .q = row_of(args.q, row) + key,
-                          .q_stride = args.q.stride,
-                          .k = row_of(args.k, row) + key,
-                          .k_stride = args.k.stride,
-                          .v = row_of(args.v, row) + column,
-                          .v_stride = args.v.stride,
-                          .beta = row_of(args.beta, row) + head,
-                          .beta_stride = args.beta.stride,
-                          .step = row_of(args.dt, row) + head,
-                          .step_stride = args.dt.stride,
-                          .out = mutable_row_of(args.out, row) + column,
-                          .out_stride = args.out.stride});
+    run({.state = state,
+         .num_tokens = batch_->cu_seqlens_q[sequence + 1] - row,
+         .num_channels = std::min<int64_t>(kStateLanes, layout.head_dim - channel),
+         .state_size = key_dim,
+         .strength = args.strength,
+         .q = row_of(args.q, row) + key,
+         .q_stride = args.q.stride,
+         .k = row_of(args.k, row) + key,
+         .k_stride = args.k.stride,
+         .v = row_of(args.v, row) + column,
+         .v_stride = args.v.stride,
+         .beta = row_of(args.beta, row) + head,
+         .beta_stride = args.beta.stride,
+         .kept = row_of(args.dt, row) + head * (layout.decays_numbers ? key_dim : 1),
+         .kept_stride = args.dt.stride,
+         .out = mutable_row_of(args.out, row) + column,
+         .out_stride = args.out.stride});
   });
 }
 

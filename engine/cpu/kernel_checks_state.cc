@@ -29,6 +29,19 @@ void add_step_checks(KernelChecks& checks) {
         {.x = fresh(), .bias = y.data(), .min = 1e-3F, .max = 20.0F, .cols = kChannels});
     return std::span<const float>(out);
   });
+  for (const bool shares : {false, true}) {
+    for (const float floor : {0.0F, -5.0F}) {
+      checks.add("kept", [=](const KernelTable& k) {
+        k.state.kept({.x = fresh(),
+                      .bias = y.data(),
+                      .decay = x.data(),
+                      .shares_decay = shares,
+                      .floor = floor,
+                      .cols = kChannels});
+        return std::span<const float>(out);
+      });
+    }
+  }
   checks.add("sigmoid", [=](const KernelTable& k) {
     k.state.sigmoid(fresh(), kChannels);
     return std::span<const float>(out);
@@ -111,26 +124,29 @@ void add_scan_checks(KernelChecks& checks) {
       return std::span<const float>(all);
     });
   }
-  checks.add("delta rule", [=](const KernelTable& k) {
-    k.state.delta({.state = fresh(),
-                   .num_tokens = kTokens,
-                   .num_channels = kLanes,
-                   .state_size = kNumbers,
-                   .decay = -0.7F,
-                   .q = b.data(),
-                   .q_stride = kNumbers,
-                   .k = c.data(),
-                   .k_stride = kNumbers,
-                   .v = x.data(),
-                   .v_stride = kLanes,
-                   .beta = step.data(),
-                   .beta_stride = kLanes,
-                   .step = step.data() + 1,
-                   .step_stride = kLanes,
-                   .out = out,
-                   .out_stride = kLanes});
-    return std::span<const float>(all);
-  });
+  for (const bool of_numbers : {false, true}) {
+    checks.add(of_numbers ? "delta rule of numbers" : "delta rule", [=](const KernelTable& k) {
+      const auto run = of_numbers ? k.state.delta_of_numbers : k.state.delta;
+      run({.state = fresh(),
+           .num_tokens = kTokens,
+           .num_channels = kLanes,
+           .state_size = kNumbers,
+           .strength = 1.5F,
+           .q = b.data(),
+           .q_stride = kNumbers,
+           .k = c.data(),
+           .k_stride = kNumbers,
+           .v = x.data(),
+           .v_stride = kLanes,
+           .beta = step.data(),
+           .beta_stride = kLanes,
+           .kept = decay.data(),
+           .kept_stride = kNumbers,
+           .out = out,
+           .out_stride = kLanes});
+      return std::span<const float>(all);
+    });
+  }
 }
 
 }  // namespace

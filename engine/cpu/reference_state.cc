@@ -107,6 +107,12 @@ void ReferenceDevice::delta_rule(const DeltaRuleArgs& args) {
     for (int64_t s = 0; s < key_dim; ++s) squares += std::pow(at(x, row, column + s), 2);
     return 1.0 / std::sqrt(squares + static_cast<double>(kDeltaNormEps));
   };
+  const auto kept = [&](int64_t row, int64_t head, int64_t column) {
+    const double raw = at(args.dt, row, column) + at(*args.dt_bias, 0, column);
+    const double decay = at(*args.decay, 0, head);
+    const auto floor = static_cast<double>(args.floor);
+    return std::exp(floor < 0.0 ? floor * sigmoid(-decay * raw) : decay * softplus(raw));
+  };
   for_tokens([&](size_t sequence, int32_t row, int64_t position) {
     double* const state = recurrent_state(args.layer, sequence);
     const int64_t cols = state_layout_.num_heads * head_dim;
@@ -117,15 +123,15 @@ void ReferenceDevice::delta_rule(const DeltaRuleArgs& args) {
       const double q_scale =
           inverse_length(args.q, row, key) / std::sqrt(static_cast<double>(key_dim));
       const double k_scale = inverse_length(args.k, row, key);
-      const double step = softplus(at(args.dt, row, head) + at(*args.dt_bias, 0, head));
-      const double kept = std::exp(step * at(*args.decay, 0, head));
       double* const h = state + col * key_dim;
       double known = 0.0;
       for (int64_t s = 0; s < key_dim; ++s) {
-        h[s] *= kept;
+        h[s] *= kept(row, head, state_layout_.decays_numbers ? head * key_dim + s : head);
         known += at(args.k, row, key + s) * k_scale * h[s];
       }
-      const double change = sigmoid(at(args.beta, row, head)) * (at(args.v, row, col) - known);
+      const double strength =
+          static_cast<double>(args.strength) * sigmoid(at(args.beta, row, head));
+      const double change = strength * (at(args.v, row, col) - known);
       double sum = 0.0;
       for (int64_t s = 0; s < key_dim; ++s) {
         h[s] += at(args.k, row, key + s) * k_scale * change;

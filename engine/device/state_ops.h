@@ -6,7 +6,8 @@
 // by token in plain order: so its bits depend on neither chunks nor the batch.
 //
 // Sources: Mamba (https://arxiv.org/abs/2312.00752), Mamba 2 (https://arxiv.org/abs/2405.21060),
-// gated delta rule (https://arxiv.org/abs/2412.06464).
+// gated delta rule (https://arxiv.org/abs/2412.06464), the same with a decay for each number of a
+// key (Kimi delta attention, https://arxiv.org/abs/2510.26692).
 #pragma once
 
 #include <cstdint>
@@ -18,12 +19,13 @@ namespace tgi {
 
 // The same for all layers of a model that have a state.
 struct StateLayout {
-  int32_t num_layers = 0;     // 0: the model has none
-  int32_t conv_channels = 0;  // of the convolution
-  int32_t conv_kernel = 0;    // tokens that it sees, the present one included
-  int32_t num_heads = 0;      // 0: nothing but the convolution
-  int32_t head_dim = 0;       // channels of a head
-  int32_t state_size = 0;     // numbers for each channel
+  int32_t num_layers = 0;       // 0: the model has none
+  int32_t conv_channels = 0;    // of the convolution
+  int32_t conv_kernel = 0;      // tokens that it sees, the present one included
+  int32_t num_heads = 0;        // 0: nothing but the convolution
+  int32_t head_dim = 0;         // channels of a head
+  int32_t state_size = 0;       // numbers for each channel
+  bool decays_numbers = false;  // of the gated delta rule: each number of a head by itself
 
   bool operator==(const StateLayout&) const = default;
 };
@@ -95,19 +97,26 @@ struct HeadScanArgs {
 
 // Gated delta rule. q and k of a key head are divided by their length, q by sqrt(state_size) too;
 // value head j reads key head j / (num_heads / num_key_heads). For each value head, with a state
-// of (state_size, head_dim): h *= exp(decay * softplus(dt + dt_bias)); h += k (outer) sigmoid(beta)
-// * (v - h^T k); out = h^T q.
+// of (state_size, head_dim): h *= exp(decay * softplus(dt + dt_bias)); h += k (outer) strength *
+// sigmoid(beta) * (v - h^T k); out = h^T q. Where each number of a head decays by itself, every row
+// of h has a dt and a dt_bias of its own.
 struct DeltaRuleArgs {
   int32_t layer = 0;
-  int32_t num_key_heads = 1;        // divides the heads
-  const Tensor* dt_bias = nullptr;  // (1, num_heads), f32
+  int32_t num_key_heads = 1;  // divides the heads
+  float strength = 1.0F;
+  // (optional) Below 0: the logarithm of what is kept is floor * sigmoid(-decay * (dt + dt_bias)),
+  // which is never below it. 0: as above.
+  float floor = 0.0F;
+  const Tensor* dt_bias = nullptr;  // (1, columns of dt), f32
   const Tensor* decay = nullptr;    // (1, num_heads), f32, negative
   Tensor q;                         // (num_tokens, num_key_heads * state_size); overwritten
   Tensor k;                         // (num_tokens, num_key_heads * state_size); overwritten
   Tensor v;                         // (num_tokens, num_heads * head_dim)
   Tensor beta;                      // (num_tokens, num_heads); overwritten
-  Tensor dt;                        // (num_tokens, num_heads); overwritten
-  Tensor out;                       // (num_tokens, num_heads * head_dim); may be v
+  // (num_tokens, num_heads), or where StateLayout.decays_numbers (num_tokens, num_heads *
+  // state_size); overwritten
+  Tensor dt;
+  Tensor out;  // (num_tokens, num_heads * head_dim); may be v
 };
 inline constexpr float kDeltaNormEps = 1e-6F;  // added to the square of a length
 

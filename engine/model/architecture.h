@@ -64,18 +64,22 @@ enum class Role : uint8_t {
   kLatentDownBias,
   kLatentNorm,
   kLatentUp,
+  kLatentGate,  // a number for each head, by which what it gives is gated
   kO,
   kOBias,
   // Of layers with a state.
   kStateIn,
   kStateInBias,
-  kStateGateIn,  // where it is not part of kStateIn
+  kStateKeyIn,  // where they are not part of kStateIn
+  kStateValueIn,
+  kStateGateIn,
   kStateSecondIn,
   kStateThirdIn,
   kConv,
   kConvBias,
   kStateParts,
-  kStep,
+  kStateGateUp,  // of the short row that kStateGateIn gives
+  kStep,         // of the short row that dt is made of
   kStepBias,
   kStateStepBias,  // of heads
   kDecay,
@@ -246,6 +250,9 @@ enum class Dim : uint8_t {
   kChannelDecay,  // stored (channels, state_size)
   kStateHeads,
   kStateHeadDim,
+  kStateKeys,
+  kStateSteps,     // of the gated delta rule: dt
+  kStateGateRank,  // where its gate is made of a short row
 };
 
 // How tensor parallelism cuts a tensor (world size 1 takes all of it). Heads are never cut in two.
@@ -263,7 +270,8 @@ struct TensorSpec {
   Role role;
   // "{layer}" and "{expert}" stand for their numbers, "{layer-1}" for that of the one before,
   // "{last}" for that of the last, "{stream}" for those of all streams but the first, less one;
-  // "{head}" for each head's: such a vector is stored head by head.
+  // "{head}" for each head's: such a vector is stored head by head; "{qkv}" for q, k and v, one
+  // behind the other.
   std::string_view name;
   Dim rows;  // output features; kOne for vectors
   Dim cols;  // input features, or the length of a vector
@@ -276,6 +284,7 @@ struct TensorSpec {
   Turns turns{};           // rows of gate and up that alternate in one tensor
   bool by_head = false;    // a vector that is stored as (heads, head_dim)
   bool as_row = false;     // a vector that is stored as (1, length)
+  bool amid_ones = false;  // a vector that is stored as (1, 1, length, 1)
   bool is_scalar = false;  // a vector of one number that is stored without dimensions
   bool is_counted = true;  // else another row of the table is of the same tensor
 };

@@ -116,14 +116,13 @@ class DummyCheckpoint final : public Checkpoint {
       record.tensor.dtype = dtype;
       record.tensor.dtype_name = dtype == DType::kF32 ? "F32" : "BF16";
       record.tensor.file = kDummyFile;
-      if (entry.is_vector()) {
-        record.tensor.shape = entry.vector_shape();
-      } else {
-        record.tensor.shape = matrix_shape(model, entry);
-      }
-      for (const std::string& name : entry.stored_names()) {
+      if (!entry.is_vector()) record.tensor.shape = matrix_shape(model, entry);
+      const std::vector<std::string> names = entry.stored_names();
+      for (size_t part = 0; part < names.size(); ++part) {
+        const std::string& name = names[part];
         Record named{.tensor = record.tensor, .role = record.role, .all = {}, .buffer = {}};
         named.tensor.name = name;
+        if (entry.is_vector()) named.tensor.shape = entry.vector_shape(part);
         records_.emplace(name, std::move(named));
       }
     }

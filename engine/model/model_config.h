@@ -98,12 +98,20 @@ struct StateConfig {
   int32_t head_dim = 0;
   int32_t state_size = 0;  // numbers for each channel
   int32_t num_groups = 1;  // of heads that share b and c; the key heads of the gated delta rule
-  int32_t step_rank = 0;   // of Mamba 1
+  // What dt is made of: by Mamba 1 always; by the gated delta rule a row of so many numbers, or 0,
+  // the stream.
+  int32_t step_rank = 0;
   float min_step = 0.0F;
   float max_step = std::numeric_limits<float>::infinity();
   bool has_conv_bias = false;
   bool has_in_bias = false;
   bool has_out_bias = false;
+  // Of the gated delta rule: engine/device/state_ops.h.
+  bool decays_numbers = false;  // each number of a head by itself
+  float strength = 1.0F;
+  float floor = 0.0F;
+  int32_t gate_rank = 0;  // what its gate is made of; 0: of the stream
+  GateKind gate = GateKind::kSilu;
   bool has_norm = false;     // of what comes out, in groups
   bool norm_first = false;   // before the gate
   bool norms_parts = false;  // dt, b and c of Mamba 1
@@ -115,6 +123,10 @@ struct StateConfig {
 
   int64_t num_channels() const { return int64_t{num_heads} * head_dim; }
   int64_t num_keys() const { return int64_t{num_groups} * state_size; }  // numbers of b, or of c
+  int64_t num_steps() const { return decays_numbers ? int64_t{num_heads} * state_size : num_heads; }
+  // Of what the gated delta rule makes of the stream for its gate and for dt.
+  int64_t num_gate_inputs() const { return gate_rank > 0 ? gate_rank : num_channels(); }
+  int64_t num_step_inputs() const { return step_rank > 0 ? step_rank : num_steps(); }
   int64_t num_conv_channels() const;
   int64_t num_inputs() const;  // numbers that a layer makes of the stream first
 };
@@ -318,7 +330,7 @@ inline int32_t max_matmul_cols(const ModelConfig& config) {
                    most_heads(config) * most_kv_heads(config).head_dim, config.latent.rank,
                    config.latent.query_rank, config.num_heads * config.latent.value_dim,
                    static_cast<int32_t>(config.state.num_channels()), config.state.step_rank,
-                   config.layer_inputs.size, config.laurel_rank});
+                   config.state.gate_rank, config.layer_inputs.size, config.laurel_rank});
 }
 
 constexpr bool has_streams(const ModelConfig& config) {
@@ -358,7 +370,7 @@ inline int64_t StateConfig::num_inputs() const {
     case StateKind::kMamba2:
       return 2 * num_channels() + 2 * num_keys() + num_heads;
     case StateKind::kDeltaRule:
-      return 2 * num_channels() + 2 * num_keys() + int64_t{2} * num_heads;
+      return num_channels() + 2 * num_keys() + num_gate_inputs() + num_heads + num_step_inputs();
   }
   return 0;
 }

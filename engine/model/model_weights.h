@@ -25,7 +25,9 @@ struct LayerWeights {
   DeviceVector k_norm_bias;
   DeviceVector sinks;
   // Of latent attention; qkv is then q alone, of the stream or of the queries' short row.
-  Linear latent_down;  // (query_rank + key_dim, hidden): the queries' short row, latent, rotated
+  // (query_rank + key_dim, hidden): the queries' short row, latent, rotated; and where attention
+  // has an output gate, a number for each head.
+  Linear latent_down;
   DeviceVector query_norm;
   DeviceVector latent_norm;
   HeadMatrices key_up;    // each (rank, kept_dim): what a query keeps into the latent's space
@@ -41,7 +43,8 @@ struct LayerWeights {
   DeviceVector step_norm;
   DeviceVector input_norm;   // of b
   DeviceVector output_norm;  // of c
-  Linear step;               // of Mamba 1: (channels, step_rank)
+  Linear state_gate_up;      // of the gated delta rule: (channels, gate_rank)
+  Linear step;               // (channels of Mamba 1 or dt of the gated delta rule, step_rank)
   DeviceVector head_step_bias;
   DeviceVector decay;  // -exp of what is stored; of Mamba 1 (state_size, channels)
   DeviceVector skip;

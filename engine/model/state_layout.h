@@ -57,7 +57,8 @@ inline StateLayout recurrent_layout(const ModelConfig& config) {
           .conv_kernel = state.conv_kernel,
           .num_heads = is_conv_only ? 0 : state.num_heads,
           .head_dim = state.head_dim,
-          .state_size = state.state_size};
+          .state_size = state.state_size,
+          .decays_numbers = state.decays_numbers};
 }
 
 inline std::vector<KvHeads> unlike_heads(const KvPlan& plan, int num_ranks) {

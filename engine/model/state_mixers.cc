@@ -143,33 +143,49 @@ void Transformer::run_mamba2(int32_t state, const LayerWeights& weights, const T
                       .gate = in.columns(0, channels)});
 }
 
-// in_proj: q, k, v, z, beta, dt; q, k and v are convolved.
+// What `up` makes of a short row, in `room`; the row itself where there is no such matrix.
+Tensor Transformer::widened(const Linear& up, const Tensor& row, const Tensor& room) {
+  if (up.weight == nullptr) return row;
+  const Tensor out = room.first_rows(row.rows);
+  up.apply(device_, row, out);
+  return out;
+}
+
+// in_proj: q, k, v, z, beta, dt, or of the last and of z what they are made of; q, k and v are
+// convolved.
 void Transformer::run_delta_rule(int32_t state, const LayerWeights& weights, const Tensor& x) {
   const StateConfig& with = config_.state;
   const int64_t channels = with.num_channels();
   const int64_t keys = with.num_keys();
-  const int64_t gates = 2 * keys + 2 * channels;
+  const int64_t first_gate = 2 * keys + channels;
+  const int64_t first_beta = first_gate + with.num_gate_inputs();
   const Tensor in = workspace_.state_in.first_rows(x.rows);
   const Tensor convolved = workspace_.convolved.first_rows(x.rows);
   weights.state_in.apply(device_, x, in);
   convolve(state, weights, in.columns(0, 2 * keys + channels));
   const Tensor values = convolved.columns(2 * keys, channels);
+  const Tensor short_dt = in.columns(first_beta + with.num_heads, with.num_step_inputs());
   device_.delta_rule({.layer = state,
                       .num_key_heads = with.num_groups,
+                      .strength = with.strength,
+                      .floor = with.floor,
                       .dt_bias = weights.head_step_bias.get(),
                       .decay = weights.decay.get(),
                       .q = convolved.columns(0, keys),
                       .k = convolved.columns(keys, keys),
                       .v = values,
-                      .beta = in.columns(gates, with.num_heads),
-                      .dt = in.columns(gates + with.num_heads, with.num_heads),
+                      .beta = in.columns(first_beta, with.num_heads),
+                      .dt = widened(weights.step, short_dt, workspace_.steps),
                       .out = values});
-  device_.gated_norm({.norm_first = true,
-                      .eps = with.norm_eps,
-                      .weight = weights.state_norm.get(),
-                      .group_size = with.head_dim,
-                      .x = values,
-                      .gate = in.columns(2 * keys + channels, channels)});
+  device_.gated_norm(
+      {.kind = with.gate,
+       .norm_first = true,
+       .eps = with.norm_eps,
+       .weight = weights.state_norm.get(),
+       .group_size = with.head_dim,
+       .x = values,
+       .gate = widened(weights.state_gate_up, in.columns(first_gate, with.num_gate_inputs()),
+                       workspace_.state_gates)});
 }
 
 }  // namespace tgi

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 
 namespace tgi {
@@ -13,6 +15,8 @@ constexpr std::string_view kLayerBeforeMark = "{layer-1}";
 constexpr std::string_view kLastLayerMark = "{last}";
 constexpr std::string_view kHeadMark = "{head}";
 constexpr std::string_view kStreamMark = "{stream}";
+constexpr std::string_view kQkvMark = "{qkv}";
+constexpr std::string_view kQkv = "qkv";
 
 bool has_mark(std::string_view name, std::string_view mark) {
   return name.find(mark) != std::string_view::npos;
@@ -142,7 +146,7 @@ int64_t dim_size(Dim dim, const ModelConfig& config, int32_t layer) {
     case Dim::kStateIn:
       return state.num_inputs();
     case Dim::kDeltaIn:
-      return state.num_inputs() - int64_t{2} * state.num_heads;
+      return state.num_channels() + int64_t{2} * state.num_keys() + state.num_gate_inputs();
     case Dim::kDeltaSecondIn:
       return int64_t{2} * state.num_heads;
     case Dim::kStateChannels:
@@ -163,6 +167,12 @@ int64_t dim_size(Dim dim, const ModelConfig& config, int32_t layer) {
       return state.num_heads;
     case Dim::kStateHeadDim:
       return state.head_dim;
+    case Dim::kStateKeys:
+      return state.num_keys();
+    case Dim::kStateSteps:
+      return state.num_steps();
+    case Dim::kStateGateRank:
+      return state.gate_rank;
   }
   throw Error(Code::kInternal, "unknown dimension");
 }
@@ -265,7 +275,12 @@ std::vector<Range> gated_q_ranges(
 std::vector<std::string> TensorEntry::stored_names() const {
   std::vector<std::string> names(static_cast<size_t>(num_parts), name);
   for (int32_t part = 0; part < num_parts; ++part) {
-    fill_in(names[static_cast<size_t>(part)], kHeadMark, part);
+    std::string& each = names[static_cast<size_t>(part)];
+    fill_in(each, kHeadMark, part);
+    const size_t at = each.find(kQkvMark);
+    if (at != std::string::npos) {
+      each.replace(at, kQkvMark.size(), kQkv.substr(static_cast<size_t>(part), 1));
+    }
   }
   return names;
 }
@@ -317,6 +332,12 @@ void TensorTable::add_entry(const TensorSpec& spec,
   if (spec.cols == Dim::kChannelDecay) entry.per_channel = config.state.state_size;
   if (has_mark(spec.name, kHeadMark)) {
     entry.num_parts = static_cast<int32_t>(entry.cols / entry.head_dim);
+  }
+  if (has_mark(spec.name, kQkvMark)) {
+    const StateConfig& state = config.state;
+    entry.num_parts = static_cast<int32_t>(kQkv.size());
+    entry.part_sizes = {state.num_keys(), state.num_keys(), state.num_channels()};
+    for (int64_t& size : entry.part_sizes) size *= std::max<int64_t>(entry.per_channel, 1);
   }
   entries_.push_back(std::move(entry));
 }

@@ -18,8 +18,9 @@ struct TensorEntry {
   std::string name;
   int64_t rows = 0;  // whole, before any split; 1 for vectors
   int64_t cols = 0;
-  int32_t num_parts = 1;    // of a vector that is stored head by head
-  int64_t head_dim = 0;     // of the layer
+  int32_t num_parts = 1;              // of a vector that is stored in so many tensors
+  std::vector<int64_t> part_sizes{};  // (num_parts), or empty: all are of one size
+  int64_t head_dim = 0;               // of the layer
   int64_t num_stacked = 0;  // experts whose vectors or matrices are one tensor; 0: it is alone
   int64_t per_channel = 0;  // numbers of a channel, of a vector that is stored (channels, numbers)
   int64_t row_length = 0;   // of a vector that is stored (rows, row_length), and stays so
@@ -27,17 +28,19 @@ struct TensorEntry {
   // What it is called in a checkpoint: one name, or one for each part.
   std::vector<std::string> stored_names() const;
   bool is_vector() const { return spec->rows == Dim::kOne; }
-  // As it is stored.
-  std::vector<int64_t> vector_shape() const {
+  // As it is stored; of a part, where it is stored in several.
+  std::vector<int64_t> vector_shape(size_t part = 0) const {
+    const int64_t size = part_sizes.empty() ? cols / num_parts : part_sizes[part];
     if (spec->is_scalar) return {};
     if (spec->as_row) return {1, cols};
-    if (spec->cols == Dim::kConvWeights) return {cols / per_channel, 1, per_channel};
+    if (spec->amid_ones) return {1, 1, cols, 1};
+    if (spec->cols == Dim::kConvWeights) return {size / per_channel, 1, per_channel};
     if (spec->cols == Dim::kChannelDecay || spec->cols == Dim::kDistanceBiases)
       return {cols / per_channel, per_channel};
     if (row_length > 0) return {cols / row_length, row_length};
     if (spec->by_head) return {cols / head_dim, head_dim};
     if (num_stacked > 0) return {num_stacked, cols * spec->turns.count};
-    return {cols / num_parts};
+    return {size};
   }
 };
 

@@ -77,7 +77,7 @@ class Transformer final : public Forward {
     Tensor shared_expert;  // (max_batch_tokens, hidden), where there is one
     Tensor qkv;            // (max_batch_tokens, q + 2 kv), and the gates of what is attended
     Tensor attended;       // (max_batch_tokens, q), or the values of all heads
-    Tensor latent_down;    // (max_batch_tokens, query_rank + key_dim), of latent attention
+    Tensor latent_down;    // (max_batch_tokens, query_rank + key_dim + gates), of latent attention
     Tensor latent_q;       // (max_batch_tokens, heads * key_dim)
     Tensor latents;        // (max_batch_tokens, heads * rank): what was attended to
     Tensor gate_up;  // (max_batch_tokens, 2 * intermediate), or (…, intermediate) without a gate
@@ -95,7 +95,8 @@ class Transformer final : public Forward {
     Tensor state_in;      // (max_batch_tokens, what in_proj of a layer with a state gives)
     Tensor convolved;     // (max_batch_tokens, channels of the convolution)
     Tensor state_parts;   // (max_batch_tokens, step_rank + 2 * state_size)
-    Tensor steps;         // (max_batch_tokens, channels)
+    Tensor state_gates;   // (max_batch_tokens, channels)
+    Tensor steps;         // (max_batch_tokens, channels, or numbers of dt)
     Tensor layer_inputs;  // (max_batch_tokens, layers * size), where there are such rows
     Tensor layer_input_in;  // (max_batch_tokens, layers * size): what the embedding gives to them
     // (max_batch_tokens, 2 * size): what the stream makes of a layer's row, then the row.
@@ -146,6 +147,7 @@ class Transformer final : public Forward {
   void run_mamba(int32_t state, const LayerWeights& weights, const Tensor& x);
   void run_mamba2(int32_t state, const LayerWeights& weights, const Tensor& x);
   void run_delta_rule(int32_t state, const LayerWeights& weights, const Tensor& x);
+  Tensor widened(const Linear& up, const Tensor& row, const Tensor& room);
   void convolve(int32_t state, const LayerWeights& weights, const Tensor& x);
   void norm_mamba_parts(const LayerWeights& weights, const Tensor& parts);
   void multiply(const Tensor& x, float factor);      // in place

@@ -57,6 +57,10 @@ void Transformer::run_latent_attention(int32_t layer,
                        .out_step = latent.value_dim,
                        .x = latents,
                        .out = attended});
+  if (config_.has_output_gate) {
+    const Tensor gates = down.columns(latent.query_rank + latent.key_dim(), num_heads_);
+    device_.gated_norm({.kind = config_.output_gate, .x = attended, .gate = gates});
+  }
   weights.o.apply(device_, attended, out);
 }
 

@@ -63,6 +63,10 @@ Layout take_state(const StateConfig& state, Layout layout, Workspace& out) {
     out.state_parts = layout.take(state.step_rank + int64_t{2} * state.state_size);
     out.steps = layout.take(state.num_channels());
   }
+  if (state.kind == StateKind::kDeltaRule) {
+    if (state.gate_rank > 0) out.state_gates = layout.take(state.num_channels());
+    if (state.step_rank > 0) out.steps = layout.take(state.num_steps());
+  }
   return layout;
 }
 
@@ -106,7 +110,8 @@ Transformer::Workspace Transformer::lay_out(
   if (has_latents(config)) {
     const int64_t num_heads = config.num_heads / world_size;
     out.qkv = attention.take(q);
-    out.latent_down = attention.take(config.latent.query_rank + config.latent.key_dim());
+    const int64_t gates = config.has_output_gate ? num_heads : 0;
+    out.latent_down = attention.take(config.latent.query_rank + config.latent.key_dim() + gates);
     out.latent_q = attention.take(num_heads * config.latent.key_dim());
     out.latents = attention.take(num_heads * config.latent.rank);
     out.attended = attention.take(num_heads * config.latent.value_dim);

@@ -89,13 +89,15 @@ std::vector<const StoredTensor*> match_vector(const LoadedConfig& model,
                                               const Checkpoint& checkpoint,
                                               WeightProblems& problems) {
   std::vector<const StoredTensor*> parts;
+  size_t part = 0;
   for (const std::string& name : entry.stored_names()) {
     const StoredTensor* tensor = find_by_any_name(checkpoint, name, model.architecture->prefix);
     if (tensor == nullptr) {
+      ++part;
       problems.missing.push_back(name);
       continue;
     }
-    check_stored_tensor(*tensor, entry.vector_shape(), problems);
+    check_stored_tensor(*tensor, entry.vector_shape(part++), problems);
     parts.push_back(tensor);
   }
   return parts;

@@ -34,9 +34,10 @@ inline constexpr std::array<LinearPart, 5> kQkvParts = {{
     {Role::kQkv, Role::kQkvBias},
     {Role::kOutputGate, Role::kCount},
 }};
-inline constexpr std::array<LinearPart, 2> kLatentDownParts = {{
+inline constexpr std::array<LinearPart, 3> kLatentDownParts = {{
     {Role::kQueryDown, Role::kQueryDownBias},
     {Role::kLatentDown, Role::kLatentDownBias},
+    {Role::kLatentGate, Role::kCount},
 }};
 inline constexpr std::array<LinearPart, 1> kOParts = {{{Role::kO, Role::kOBias}}};
 inline constexpr std::array<LinearPart, 3> kGateUpParts = {{
@@ -68,13 +69,17 @@ inline constexpr std::array<LinearPart, 3> kExpertGateUpParts = {{
 inline constexpr std::array<LinearPart, 1> kExpertDownParts = {
     {{Role::kExpertDown, Role::kExpertDownBias}}};
 
-inline constexpr std::array<LinearPart, 4> kStateInParts = {{
+inline constexpr std::array<LinearPart, 6> kStateInParts = {{
     {Role::kStateIn, Role::kStateInBias},
+    {Role::kStateKeyIn, Role::kCount},
+    {Role::kStateValueIn, Role::kCount},
     {Role::kStateGateIn, Role::kCount},
     {Role::kStateSecondIn, Role::kCount},
     {Role::kStateThirdIn, Role::kCount},
 }};
 inline constexpr std::array<LinearPart, 1> kStatePartsParts = {{{Role::kStateParts, Role::kCount}}};
+inline constexpr std::array<LinearPart, 1> kStateGateUpParts = {
+    {{Role::kStateGateUp, Role::kCount}}};
 inline constexpr std::array<LinearPart, 1> kStepParts = {{{Role::kStep, Role::kStepBias}}};
 inline constexpr std::array<LinearPart, 1> kLayerInputGateParts = {
     {{Role::kLayerInputGate, Role::kCount}}};
@@ -95,10 +100,11 @@ inline constexpr std::array<LayerLinear, 4> kLayerLinears = {{
 }};
 
 // Of latent attention, of layers with a state, and of those with experts, beside them.
-inline constexpr std::array<LayerLinear, 16> kOtherLinears = {{
+inline constexpr std::array<LayerLinear, 17> kOtherLinears = {{
     {&LayerWeights::latent_down, kLatentDownParts},
     {&LayerWeights::state_in, kStateInParts},
     {&LayerWeights::state_parts, kStatePartsParts},
+    {&LayerWeights::state_gate_up, kStateGateUpParts},
     {&LayerWeights::step, kStepParts},
     {&LayerWeights::state_out, kStateOutParts},
     {&LayerWeights::router, kRouterParts},

@@ -261,30 +261,42 @@ TEST_CASE("the scan of mamba 2 goes on from step to step, in groups of heads") {
 TEST_CASE("the gated delta rule goes on from step to step, with heads that share keys") {
   struct Setup {
     int32_t key_heads, heads, key_dim, head_dim;
+    bool decays_numbers = false;
+    float strength = 1.0F;
+    float floor = 0.0F;
   };
-  for (const Setup& setup : {Setup{2, 4, 6, 8}, Setup{3, 3, 17, 33}, Setup{1, 2, 64, 16},
-                             Setup{2, 4, 128, 24}, Setup{1, 1, 200, 9}, Setup{1, 2, 512, 5}}) {
+  for (const Setup& setup :
+       {Setup{2, 4, 6, 8}, Setup{3, 3, 17, 33, false, 2.0F},
+        Setup{1, 2, 64, 16, false, 1.0F, -3.0F}, Setup{2, 4, 128, 24}, Setup{1, 1, 200, 9},
+        Setup{1, 2, 512, 5}, Setup{2, 4, 6, 8, true}, Setup{3, 3, 17, 33, true, 2.0F},
+        Setup{2, 2, 64, 16, true, 1.0F, -5.0F}, Setup{2, 4, 128, 24, true, 1.5F, -0.5F},
+        Setup{1, 1, 200, 9, true}}) {
+    const int64_t num_steps =
+        setup.decays_numbers ? int64_t{setup.heads} * setup.key_dim : setup.heads;
     const int64_t channels = int64_t{setup.heads} * setup.head_dim;
     const int64_t keys = int64_t{setup.key_heads} * setup.key_dim;
     conform("delta rule of " + std::to_string(setup.heads) + " heads",
             {.num_layers = 1,
              .num_heads = setup.heads,
              .head_dim = setup.head_dim,
-             .state_size = setup.key_dim},
+             .state_size = setup.key_dim,
+             .decays_numbers = setup.decays_numbers},
             [&](Device& device, const Batch& batch, const auto& rows) {
               Random random(13);
               const int64_t count = batch.num_tokens();
               const DeviceTensor decay =
                   DeviceTensor::vector(device, negative(random.values(setup.heads)));
-              const DeviceTensor bias = DeviceTensor::vector(device, random.values(setup.heads));
+              const DeviceTensor bias = DeviceTensor::vector(device, random.values(num_steps));
               DeviceTensor q(device, count, keys, rows(keys, 0));
               DeviceTensor k(device, count, keys, rows(keys, 1));
               DeviceTensor v(device, count, channels, rows(channels, 2));
               DeviceTensor beta(device, count, setup.heads, rows(setup.heads, 3));
-              DeviceTensor dt(device, count, setup.heads, rows(setup.heads, 4));
+              DeviceTensor dt(device, count, num_steps, rows(num_steps, 4));
               run_step(device, batch, [&] {
                 device.delta_rule({.layer = 0,
                                    .num_key_heads = setup.key_heads,
+                                   .strength = setup.strength,
+                                   .floor = setup.floor,
                                    .dt_bias = &bias.view(),
                                    .decay = &decay.view(),
                                    .q = q.view(),
@@ -364,7 +376,7 @@ TEST_CASE("a state that no kernel holds is refused before anything is allocated"
   int num_refused = 0;
   for (const DeviceCase& device_case : device_cases()) {
     const auto device = device_case.make();
-    const auto bytes_of = [&](int32_t state_size) {
+    const auto bytes_of = [&](int32_t state_size, bool decays_numbers = false) {
       return device->slot_bytes({.num_slots = 3,
                                  .max_blocks_per_slot = 1,
                                  .max_batch_tokens = 1,
@@ -378,14 +390,17 @@ TEST_CASE("a state that no kernel holds is refused before anything is allocated"
                                            .conv_kernel = 4,
                                            .num_heads = 2,
                                            .head_dim = 16,
-                                           .state_size = state_size}});
+                                           .state_size = state_size,
+                                           .decays_numbers = decays_numbers}});
     };
     INFO(device_case.name);
+    CHECK(bytes_of(256, true) == bytes_of(256));
     // What is planned holds the states of all slots and layers.
     CHECK(bytes_of(512) - bytes_of(256) >= int64_t{3} * 2 * 2 * 16 * 256 * 4);
     if (device->info().backend == "cpu") continue;
     ++num_refused;
     CHECK_THROWS_WITH(bytes_of(513), Catch::Contains("513") && Catch::Contains("--backend cpu"));
+    CHECK_THROWS_WITH(bytes_of(257, true), Catch::Contains("256") && Catch::Contains("257"));
   }
 #ifndef TGI_WITHOUT_EMULATED_GPU
   CHECK(num_refused > 0);

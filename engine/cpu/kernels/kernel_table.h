@@ -172,12 +172,22 @@ struct ScanBlock {
   int64_t out_stride = 0;
 };
 
+// In place: what is kept of a state after a token, of what DeltaRuleArgs calls dt.
+struct KeptRow {
+  float* x = nullptr;
+  const float* bias = nullptr;
+  const float* decay = nullptr;  // one for all columns, or one for each
+  bool shares_decay = false;
+  float floor = 0.0F;
+  int64_t cols = 0;
+};
+
 struct DeltaBlock {
   float* state = nullptr;  // (state_size, kStateLanes)
   int64_t num_tokens = 0;
   int64_t num_channels = 0;
   int64_t state_size = 0;
-  float decay = 0.0F;
+  float strength = 1.0F;
   const float* q = nullptr;
   int64_t q_stride = 0;
   const float* k = nullptr;
@@ -186,8 +196,8 @@ struct DeltaBlock {
   int64_t v_stride = 0;
   const float* beta = nullptr;
   int64_t beta_stride = 0;
-  const float* step = nullptr;
-  int64_t step_stride = 0;
+  const float* kept = nullptr;  // of the head; or of each number of it
+  int64_t kept_stride = 0;
   float* out = nullptr;
   int64_t out_stride = 0;
 };
@@ -202,7 +212,9 @@ struct StateKernels {
   void (*conv)(const ConvRow&);
   void (*scan_channels)(const ScanBlock&);
   void (*scan_head)(const ScanBlock&);
+  void (*kept)(const KeptRow&);
   void (*delta)(const DeltaBlock&);
+  void (*delta_of_numbers)(const DeltaBlock&);  // where each decays by itself
 };
 
 // Of engine/device/stream_ops.h.

@@ -139,21 +139,35 @@ void scan_block(const ScanBlock& block) {
 }
 
 template <typename V>
+void kept_row(const KeptRow& row) {
+  for (int64_t i = 0; i < row.cols; i += 16) {
+    const int64_t left = row.cols - i;
+    const V raw = V::load_first(row.x + i, left) + V::load_first(row.bias + i, left);
+    const V decay = row.shares_decay ? V::set1(*row.decay) : V::load_first(row.decay + i, left);
+    const V log = row.floor < 0.0F ? V::set1(row.floor) * sigmoid_lanes(-(decay * raw))
+                                   : vector_softplus(raw) * decay;
+    vector_exp(log).store_first(row.x + i, left);
+  }
+}
+
+// kOfNumbers: each number of a head decays by itself; else all as one.
+template <typename V, bool kOfNumbers>
 void delta_block(const DeltaBlock& block) {
   const int64_t lanes = block.num_channels;
   for (int64_t t = 0; t < block.num_tokens; ++t) {
     const float* const q = block.q + t * block.q_stride;
     const float* const k = block.k + t * block.k_stride;
-    const V kept = vector_exp(V::set1(block.step[t * block.step_stride] * block.decay));
+    const float* const kept = block.kept + t * block.kept_stride;
     FourSums<V> known;
     for (int64_t s = 0; s < block.state_size; ++s) {
       float* const held = block.state + s * kStateLanes;
-      const V h = V::load(held) * kept;
+      const V h = V::load(held) * V::set1(kept[kOfNumbers ? s : 0]);
       h.store(held);
       known.add(s, V::set1(k[s]), h);
     }
     const V v = V::load_first(block.v + t * block.v_stride, lanes);
-    const V change = V::set1(block.beta[t * block.beta_stride]) * (v - known.total());
+    const V change =
+        V::set1(block.strength * block.beta[t * block.beta_stride]) * (v - known.total());
     FourSums<V> out;
     for (int64_t s = 0; s < block.state_size; ++s) {
       float* const held = block.state + s * kStateLanes;
