@@ -47,7 +47,8 @@ extern const Architecture kGlm4vText, kGlmOcrText, kGlm4vMoeText, kGlm4v, kGlmOc
     kVideoLlama3, kHyperClovaVision, kNemotronOmni, kGraniteSpeech;
 extern const Architecture kLfm3, kLfm3Vl, kLaguna, kQwen25OmniText, kQwen3OmniMoeText, kQwen25Omni,
     kQwen3OmniMoe;
-extern const Architecture kExaone, kIquestCoder, kAxK1, kSarvamMoe, kSarvamMla;
+extern const Architecture kExaone, kIquestCoder, kAxK1, kSarvamMoe, kSarvamMla, kOlmoHybrid,
+    kKimiLinear, kLing3;
 
 namespace {
 
@@ -213,6 +214,9 @@ constexpr std::array kArchitectures = {
     &kAxK1,
     &kSarvamMoe,
     &kSarvamMla,
+    &kOlmoHybrid,
+    &kKimiLinear,
+    &kLing3,
 };
 
 constexpr const char* kConfigFile = "config.json";

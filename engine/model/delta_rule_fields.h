@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 
 #include "base/json.h"
 #include "engine/model/architecture.h"
@@ -22,6 +23,30 @@ inline constexpr auto kDeltaRuleFields = std::to_array<KnownField>({
     read("linear_num_key_heads"),
     read("linear_num_value_heads"),
 });
+
+// What an absent field means: Qwen3-Next's.
+struct DeltaRuleDefaults {
+  int64_t num_key_heads = 16;
+  int64_t num_value_heads = 32;
+  int64_t key_head_dim = 128;
+  int64_t value_head_dim = 128;
+};
+
+// Sizes of the rule. Throws kInvalidArgument where they don't fit each other.
+void read_delta_rule(const JsonReader& config,
+                     const DeltaRuleDefaults& defaults,
+                     ModelConfig& model);
+
+// Of Kimi delta attention, the rule with a decay for each number of a key: as many heads of keys as
+// of values, and as large, with a gate that is a sigmoid.
+struct ChannelDeltaDefaults {
+  int64_t num_heads = 32;
+  int64_t head_dim = 128;
+};
+
+void read_channel_delta(const JsonReader& config,
+                        const ChannelDeltaDefaults& defaults,
+                        ModelConfig& model);
 
 // All but the MLP: the rule in most layers, attention with a gate of its output in the others.
 // Throws what read_decoder_config does, and for sizes of the rule that don't fit each other.

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
 
@@ -38,6 +39,13 @@ void check_product(const JsonReader& config,
       Code::kInvalidArgument,
       fmt::format("{}: {} heads of {} columns are {}, expected at most {}", config.path_of(key),
                   model.num_heads, columns, int64_t{model.num_heads} * columns, kMaxQuerySize));
+}
+
+// What is cached has its rotated columns all the same: by an angle of 0 they stay what they are.
+void use_no_rotation(ModelConfig& model) {
+  const auto half = static_cast<size_t>(model.latent.rotary_dim) / 2;
+  model.ropes = {{.rotary_dim = model.latent.rotary_dim, .inv_freq = std::vector<float>(half)}};
+  for (LayerPlan& layer : model.layers) layer.rope = 0;
 }
 
 int64_t default_value_dim(const JsonReader& config,
@@ -80,7 +88,11 @@ void read_latent_attention(const JsonReader& config,
   check_product(config, "kv_lora_rank", model, latent.key_dim());
   check_product(config, "qk_nope_head_dim", model, latent.kept_dim + latent.rotary_dim);
   check_product(config, "v_head_dim", model, latent.value_dim);
-  read_rope(config, model, rope);
+  if (fields.rotates) {
+    read_rope(config, model, rope);
+  } else {
+    use_no_rotation(model);
+  }
   model.attention_bias = config.boolean_or("attention_bias", false);
   model.head_dim = latent.kept_dim + latent.rotary_dim;
   model.attention_scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(model.head_dim)));

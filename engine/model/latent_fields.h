@@ -32,6 +32,7 @@ struct LatentFields {
   int64_t default_rotary_dim = 64;
   int64_t default_value_dim = 128;  // 0: hidden_size / num_heads
   bool scales_scores = true;        // by the square of yarn's mscale_all_dim
+  bool rotates = true;              // else nothing tells positions apart
 };
 
 // Which names read_decoder_config looks at in a family with latent attention: all heads have keys

@@ -3,6 +3,7 @@ family have them. Used by make_tiny_checkpoints."""
 
 import json
 import math
+import re
 
 import mxfp4
 import torch
@@ -166,10 +167,30 @@ def with_choice_bias(state):
     return state | {name.replace(".weight", ".e_score_correction_bias"): torch.zeros(len(state[name])) for name in routers}
 
 
+def with_published_names(tensors, config):
+    """transformers reads the published names of OLMo Hybrid and Kimi Linear, and writes others: three parts of a convolution
+    that are as large as each other, dense MLPs and norms under names that only other layers have."""
+    out = {}
+    for name, value in tensors.items():
+        layer = re.match(r"model\.layers\.\d+\.", name)
+        if layer and layer.group() + "post_feedforward_layernorm.weight" in tensors:
+            name = name.replace("feedforward_layer_norm", "post_attention_layernorm")
+        name = re.sub(r"block_sparse_moe\.(gate|up|down)_proj", r"mlp.\1_proj", name)
+        if not name.endswith("_conv1d.weight"):
+            out[name] = value
+    for name in [name for name in tensors if name.endswith("q_conv1d.weight")]:
+        mixer = name.removesuffix("q_conv1d.weight")
+        whole = torch.cat([tensors[f"{mixer}{part}_conv1d.weight"] for part in "qkv"])
+        sizes = [len(tensors[f"{mixer}{part}_proj.weight"]) for part in "qkv"]
+        for part, value in zip("qkv", whole.split(sizes)):
+            out[f"{mixer}{part}_conv1d.weight"] = value.contiguous().clone()
+    return out
+
+
 # storage["extra"] -> what is stored instead, what is read instead.
 STORE = {"neox_tables": with_neox_tables, "mxfp4": mxfp4.store, "stacked_experts": with_stacked_experts,
          "transposed_experts": with_transposed_experts, "unread_parts": with_unread_parts,
-         "no_choice_bias": without_choice_bias}
+         "no_choice_bias": without_choice_bias, "published_names": with_published_names}
 LOAD = {"mxfp4": mxfp4.load, "unread_parts": without_unread_parts, "no_choice_bias": with_choice_bias}
 
 

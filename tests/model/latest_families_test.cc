@@ -1,5 +1,5 @@
-// What the readers of EXAONE 3, IQuest-Coder, A.X K1 and Sarvam make of their own fields, and what
-// they refuse.
+// What the readers of EXAONE 3, IQuest-Coder, A.X K1, Sarvam, OLMo Hybrid, Kimi Linear and Ling 3
+// make of their own fields, and what they refuse.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -107,6 +107,85 @@ TEST_CASE("Sarvam's older spellings mean what the newer ones do") {
   CHECK(ling.ropes.front().rotary_dim == 64);
   CHECK(ling.experts.route.num_groups == 8);
   CHECK(ling.has_qk_norm);
+}
+
+std::vector<bool> states_of(const ModelConfig& model) {
+  std::vector<bool> out;
+  for (const LayerPlan& layer : model.layers) out.push_back(layer.has_state);
+  return out;
+}
+
+using States = std::vector<bool>;
+
+TEST_CASE("OLMo Hybrid rotates unless the base is null, and norms by the kind of the layer") {
+  const std::string name = "OlmoHybridForCausalLM";
+  const Json two = {{"num_hidden_layers", 2}};
+  CHECK(states_of(read(name, two)) == States{true, false});
+  CHECK(read(name, two).layers[1].rope != kNoRope);
+  for (const Json& none :
+       {Json{{"rope_theta", nullptr}},
+        Json{{"rope_parameters", {{"rope_theta", nullptr}, {"rope_type", "default"}}}}}) {
+    CHECK(read(name, none).layers[3].rope == kNoRope);
+  }
+  CHECK(read(name, two).state.strength == 2.0F);
+  CHECK(read(name, {{"linear_allow_neg_eigval", false}}).state.strength == 1.0F);
+  CHECK(read(name, {{"hidden_size", 100}, {"num_attention_heads", 5}}).state.head_dim == 30);
+  Json named = two;
+  named["architectures"] = {name};
+  const LoadedConfig loaded = load_config(named);
+  const TensorTable table(loaded);
+  CHECK(table.find(Role::kAttentionNorm, 0) != nullptr);
+  CHECK(table.find(Role::kAttentionPostNorm, 0) == nullptr);
+  CHECK(table.find(Role::kAttentionNorm, 1) == nullptr);
+  CHECK(table.find(Role::kMlpPostNorm, 1) != nullptr);
+  const TensorEntry& conv = *table.find(Role::kConv, 0);
+  CHECK(conv.stored_names().at(2) == "model.layers.0.linear_attn.v_conv1d.weight");
+  CHECK(conv.vector_shape(0) == std::vector<int64_t>{96 * 30, 1, 4});
+  CHECK(conv.vector_shape(2) == std::vector<int64_t>{192 * 30, 1, 4});
+  CHECK_THAT(refused(name, {{"linear_num_key_heads", 7}}, Code::kInvalidArgument),
+             Catch::Contains("linear_num_value_heads"));
+}
+
+TEST_CASE("Kimi Linear's published object names layers from 1 on, all of them") {
+  const std::string name = "KimiLinearForCausalLM";
+  Json config = {{"num_hidden_layers", 3},
+                 {"linear_attn_config",
+                  {{"head_dim", 16},
+                   {"num_heads", 5},
+                   {"short_conv_kernel_size", 3},
+                   {"full_attn_layers", {2}},
+                   {"kda_layers", {1, 3}}}}};
+  const ModelConfig model = read(name, config);
+  CHECK(states_of(model) == States{true, false, true});
+  CHECK(model.state.num_heads == 5);
+  CHECK(model.state.gate_rank == 16);
+  CHECK(model.state.conv_kernel == 3);
+  CHECK(model.state.num_steps() == 80);
+  // Nothing is rotated.
+  CHECK(std::ranges::count(model.ropes.front().inv_freq, 0.0F) == 32);
+  config["linear_attn_config"]["kda_layers"] = {1};
+  CHECK_THAT(refused(name, config, Code::kInvalidArgument),
+             Catch::Contains("neither full_attn_layers nor kda_layers names layer 3 of 3"));
+  config["linear_attn_config"]["kda_layers"] = {1, 4};
+  CHECK_THAT(refused(name, config, Code::kInvalidArgument),
+             Catch::Contains("expected numbers of layers from 1 to 3, got 4"));
+  config["linear_attn_config"]["twist"] = 1;
+  CHECK_THAT(refused(name, config, Code::kUnsupported), Catch::Contains("twist"));
+  CHECK_THAT(refused(name, {{"mla_use_nope", false}}, Code::kUnsupported),
+             Catch::Contains("mla_use_nope"));
+}
+
+TEST_CASE("Ling 3 takes heads of its states by either name, and a bound below 0") {
+  const std::string name = "BailingHybridForCausalLM";
+  CHECK(states_of(read(name, {{"num_hidden_layers", 4}, {"layer_group_size", 2}})) ==
+        States{true, false, true, false});
+  CHECK(read(name, {{"head_dim", 96}}).state.head_dim == 96);
+  CHECK(read(name, {{"head_dim", 64}, {"linear_head_dim", 96}}).state.head_dim == 96);
+  CHECK(read(name, {{"num_attention_heads", 16}}).state.num_heads == 16);
+  CHECK(read(name, Json::object()).state.floor == -5.0F);
+  CHECK(read(name, {{"kda_safe_gate", false}}).state.floor == 0.0F);
+  CHECK_THAT(refused(name, {{"kda_lower_bound", 0.5}}, Code::kInvalidArgument),
+             Catch::Contains("kda_lower_bound: expected a logarithm below 0"));
 }
 
 }  // namespace

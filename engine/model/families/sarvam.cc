@@ -9,6 +9,7 @@
 #include "engine/model/config_fields.h"
 #include "engine/model/decoder_tensors.h"
 #include "engine/model/expert_fields.h"
+#include "engine/model/families/ling_fields.h"
 #include "engine/model/known_fields.h"
 #include "engine/model/latent_fields.h"
 #include "engine/model/rope.h"
@@ -73,28 +74,11 @@ ModelConfig read_sarvam_mla(const JsonReader& given) {
   return model;
 }
 
-constexpr std::string_view kOneBlock = "there is one kind of block";
-
-// What the published files say beside the fields of the classes.
-constexpr auto kPublishedFields = std::to_array<KnownField>({
-    harmless("num_nextn_predict_layers", kOnlyDrafts),
-    harmless("output_dropout", kOnlyTraining),
-    harmless("router_dtype", "logits of routers are f32"),
-    harmless("moe_shared_expert_intermediate_size", "the shared experts are as wide as the others"),
-    harmless_if("moe_router_enable_expert_bias", "[true]", "experts are chosen with a bias"),
-    harmless_if("score_function", R"(["sigmoid"])", "scores are sigmoids"),
-    harmless_if("use_bias", "[false]", "there are no biases of o and the MLP"),
-    harmless_if("use_rmsnorm", "[true]", kOneBlock),
-    harmless_if("norm_head", "[false]", kOneBlock),
-    harmless_if("use_sliding_window", "[false]", "every layer sees all tokens"),
-    harmless("max_window_layers", "is read with use_sliding_window only"),
-});
-
 constexpr auto kSarvamMoeFields = join_fields(std::to_array<KnownField>({
                                                   read_or_null("attention_bias"),
                                                   read("use_qk_norm"),
                                               }),
-                                              kPublishedFields,
+                                              kLingFields,
                                               kDecoderFields,
                                               kDeepSeekExpertFields);
 
@@ -104,7 +88,7 @@ constexpr auto kSarvamMlaFields =
                     harmless("q_head_dim", "the head is qk_nope_head_dim and qk_rope_head_dim"),
                     harmless("ep_size", "says how training dealt out the experts"),
                 }),
-                kPublishedFields,
+                kLingFields,
                 kLatentFields,
                 kDecoderFields,
                 kDeepSeekExpertFields);

@@ -10,7 +10,7 @@ storage, all optional:
   strip, prefix         taken from, or put before, the names, as old checkpoints of the family have them
   rename                pairs of a part of a name in transformers and what published files have instead
   rotary_tables, causal_masks, gamma_beta   what old checkpoints carry along, and how they call their norms
-  extra                 neox_tables, mxfp4, stacked_experts, transposed_experts, unread_parts, no_choice_bias: what is added or stored otherwise (tiny_weights.py)
+  extra                 neox_tables, mxfp4, stacked_experts, transposed_experts, unread_parts, no_choice_bias, published_names: what is added or stored otherwise (tiny_weights.py)
   zero_centred_norms    the family computes 1 + weight
   embedding_scale       of the random numbers; small where the head is tied, or each token would repeat itself
   matrix_scale          of the random numbers of the other matrices
