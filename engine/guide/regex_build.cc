@@ -93,9 +93,11 @@ class RegexBuilder {
     return same_after_any_character(follow) && follow[kStart] == follow[kAfterOther];
   }
 
-  // REQUIRES: no assertions inside.
+  // REQUIRES: no assertions inside, but for anchors, which hold nowhere.
   Regex plain(int32_t id) {
     const Ast::Node& node = ast_.node(id);
+    if (node.kind == Ast::Kind::kTextStart || node.kind == Ast::Kind::kTextEnd)
+      return pool_.nothing();
     std::vector<Regex> parts;
     for (const int32_t part : node.parts) parts.push_back(plain(part));
     switch (node.kind) {
@@ -140,6 +142,12 @@ class RegexBuilder {
     const int32_t body = node.parts[0];
     if (!ast_.node(body).has_assertion)
       return after_texts(pool_.repeat(plain(body), node.min, node.max), follow);
+    if (node.max == kUnbounded && node.min <= kMaxUnrolled && has_only_anchors(body) &&
+        same_after_any_character(follow)) {
+      Follow result = translate_anchored_star(body, follow);
+      for (int32_t i = 0; i < node.min; ++i) result = translate(body, result);
+      return result;
+    }
     if (node.max == kUnbounded) return translate_watched_star(node, follow);
     if (node.max > kMaxUnrolled) {
       refuse_regex(
@@ -157,6 +165,29 @@ class RegexBuilder {
     return result;
   }
 
+  bool has_only_anchors(int32_t id) const {
+    const Ast::Node& node = ast_.node(id);
+    if (node.kind == Ast::Kind::kTextStart || node.kind == Ast::Kind::kTextEnd) return true;
+    if (node.kind >= Ast::Kind::kTextStart) return false;
+    return !node.has_assertion ||
+           std::ranges::all_of(node.parts, [this](int32_t part) { return has_only_anchors(part); });
+  }
+
+  // (x|^y|z$)*: in the middle of the text a round that needs one of its ends is none; what ends it
+  // may be the last one, and what begins it the first.
+  Follow translate_anchored_star(int32_t body, const Follow& follow) {
+    const Regex after = follow[kAfterOther];
+    const Regex last = pool_.accepts_empty_text(after)
+                           ? translate(body, everywhere(pool_.empty_text()))[kAfterOther]
+                           : pool_.nothing();
+    const Regex rounds = pool_.repeat(plain(body), 0, kUnbounded);
+    Follow result = everywhere(pool_.concat({rounds, pool_.either({after, last})}));
+    // A first round without a character changes nothing.
+    result[kStart] = follow[kStart];
+    result[kStart] = pool_.either({follow[kStart], translate(body, result)[kStart]});
+    return result;
+  }
+
   // ((?!x)y)* at the end of the text, with y one character: all repetitions of y, but those in
   // which x begins at one of them.
   Follow translate_watched_star(const Ast::Node& node, const Follow& follow) {
@@ -168,7 +199,8 @@ class RegexBuilder {
                       all_same(follow) && follow[kStart] == pool_.empty_text();
     if (!fits) {
       refuse_regex(pattern_, node.place,
-                   "an assertion inside an unbounded repetition, other than ((?!...).)*$", true);
+                   "an assertion inside an unbounded repetition, other than ^, $ and ((?!...).)*$",
+                   true);
     }
     const Ast::Node& ahead = ast_.node(body.parts[0]);
     const Follow watched = translate(ahead.parts[0], everywhere(pool_.any_text()));

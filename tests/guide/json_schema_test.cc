@@ -263,6 +263,7 @@ TEST_CASE("any JSON is a grammar of its own") {
 TEST_CASE("words of other programs change nothing") {
   Grammar grammar;
   grammar.set_start(add_json_schema(grammar, nlohmann::ordered_json::parse(R"({
+      "$schema": "http://iglucentral.com/schemas/com.snowplowanalytics.self-desc/schema/jsonschema/1-0-0#",
       "self": {"vendor": "com.example"}, "_format": "date", "@type": "T", "$async": true, "links": [],
       "type": "object", "propertyOrder": 3, "note": "", "multiple": false, "javaType": "a.B",
       "properties": {"a": {"type": "string", "format": "colour", "faker": "x", "readonly": true}},

@@ -1,11 +1,13 @@
 // Regular languages: patterns against what they match.
 #include "engine/guide/regex.h"
 
+#include <regex>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "tests/catch.h"
+#include "tests/guide/languages.h"
 
 namespace tgi::guide {
 namespace {
@@ -45,6 +47,23 @@ TEST_CASE("possible_bytes_are_those_of_all_parts") {
   CHECK(possible_bytes("(?=[a-c]+$)[b-x]{3,}") == "bc");
   CHECK(possible_bytes("(?!ab)[a-c]*").find("abc") != std::string::npos);  // of "not": all
   CHECK(possible_bytes("[^a]").size() == 127);
+}
+
+TEST_CASE("anchors_inside_repetitions_hold_at_the_ends_of_the_text") {
+  for (const char* pattern :
+       {"^(a|b$)*$", "(a|b$)*", "^(/?(ab|a*)($|/))*$", "([^/]+(/|$)){3,}$", "(?:^b|a)*/", "(^a|b)+",
+        "^((^a|b$)|/)*$", "(a(b|$))*", "^(a|^)*b", "(($)|a)*b", "((^|/)a+)+$",
+        "^(?:(?:^a|b$|/){2,})*$", "(a$b|/)*", "((a^)*|b)*$"}) {
+    const std::regex judge(pattern, std::regex::ECMAScript);
+    RegexPool pool;
+    const Regex whole = parse_regex(pool, pattern, RegexUse::kWhole);
+    const Regex found = parse_regex(pool, pattern, RegexUse::kSearch);
+    for (const std::string& text : texts_over("ab/")) {
+      CAPTURE(pattern, text);
+      REQUIRE(pool.matches(whole, text) == std::regex_match(text, judge));
+      REQUIRE(pool.matches(found, text) == std::regex_search(text, judge));
+    }
+  }
 }
 
 TEST_CASE("patterns_match_what_they_say") {

@@ -258,7 +258,7 @@ std::vector<ObjectSet> SchemaPrinter::with_witnesses_placed(const ObjectSet& set
 // Members that are no properties, among them one for each witness: a rule for each set of them that
 // was seen.
 Expr SchemaPrinter::witnesses(const ObjectSet& set, bool is_first) {
-  constexpr size_t kMaxWitnesses = 3;
+  constexpr size_t kMaxWitnesses = 5;
   SetAlgebra& algebra = reader_.algebra();
   RegexPool& pool = grammar_.regex();
   const size_t count = set.witnesses.size();
