@@ -280,8 +280,9 @@ TEST_CASE("what cannot be enforced is refused with its path") {
   };
   const Row rows[] = {
       {R"({"properties":{"age":{"uniqueItems":true}}})",
-       "schema #/properties/age/uniqueItems: that all items differ cannot be enforced where items "
-       "can be any JSON; list them in an enum, or describe them by"},
+       "schema #/properties/age/uniqueItems: that all items differ cannot be enforced: an item, or "
+       "a "
+       "part of one, may be any JSON; describe all parts by their types, or list"},
       {R"({"items":{"additonalProperties":false}})",
        "schema #/items/additonalProperties: \"additonalProperties\" is no keyword of JSON Schema, "
        "so "

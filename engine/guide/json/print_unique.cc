@@ -55,7 +55,10 @@ bool SchemaPrinter::are_different(const ArraySet& set) {
 
 Expr SchemaPrinter::different_items(const ArraySet& set) {
   if (!set.contains.empty()) {
-    refuse_schema(set.unique_at, "that all items differ cannot be enforced together with contains");
+    refuse_schema(
+        set.unique_at,
+        "that all items differ cannot be enforced together with contains; take one of the "
+        "two out");
   }
   if (const std::optional<Expr> few = few_different_items(set)) return json_.in_brackets(*few);
   return many_different_items(set);
@@ -138,8 +141,20 @@ std::optional<Expr> SchemaPrinter::few_different_items(const ArraySet& set) {
 // nothing, and why: it is none.
 std::optional<Regex> SchemaPrinter::item_texts(Demand demand, int depth, std::string& why) {
   constexpr int kMaxNesting = 8;
-  if (demand == kAnything || depth > kMaxNesting) {
-    why = demand == kAnything ? "can be any JSON" : "are nested so deeply";
+  // The first schema that says so; an item or member that no schema describes has none.
+  const std::string path = reader_.demands().path(demand);
+  const std::string at = path == "#" ? "what no schema describes" : path;
+  if (demand == kAnything) {
+    why =
+        "an item, or a part of one, may be any JSON; describe all parts by their types, or list "
+        "the "
+        "items in an enum";
+    return std::nullopt;
+  }
+  if (depth > kMaxNesting) {
+    why =
+        at + " is in more than " + std::to_string(kMaxNesting) +
+        " arrays and objects of an item, or in itself; make items flatter, or list them in an enum";
     return std::nullopt;
   }
   std::vector<Regex> choices;
@@ -159,16 +174,20 @@ std::optional<Regex> SchemaPrinter::item_texts(Demand demand, int depth, std::st
       }
       case JsonType::kNumber:
         texts = reader_.algebra().numbers.plain_texts(value.number);
-        if (!texts) why = "are multiples";
+        if (!texts) {
+          why = "numbers of " + at +
+                " have a multipleOf other than tens and decimals; take it out, or list them in an "
+                "enum";
+        }
         break;
       case JsonType::kString:
         texts = reader_.algebra().strings.canonical_texts(value.string);
         break;
       case JsonType::kArray:
-        texts = array_texts(value.array_set(), depth + 1, why);
+        texts = array_texts(value.array_set(), at, depth + 1, why);
         break;
       case JsonType::kObject:
-        texts = object_texts(value.object_set(), depth + 1, why);
+        texts = object_texts(value.object_set(), at, depth + 1, why);
         break;
     }
     if (!texts) return std::nullopt;
@@ -177,34 +196,67 @@ std::optional<Regex> SchemaPrinter::item_texts(Demand demand, int depth, std::st
   return grammar_.regex().either(choices);
 }
 
-std::optional<Regex> SchemaPrinter::array_texts(const ArraySet& set, int depth, std::string& why) {
-  RegexPool& pool = grammar_.regex();
-  if (!set.contains.empty() || !set.unique_at.empty() || !set.prefix.empty()) {
-    why = "are arrays with contains, uniqueItems or places of their own";
-    return std::nullopt;
-  }
+std::optional<Regex> SchemaPrinter::array_texts(const ArraySet& set,
+                                                const std::string& at,
+                                                int depth,
+                                                std::string& why) {
   constexpr int64_t kMost = 1'000'000;
-  if (set.min_items > kMost || set.max_items > kMost) {
-    why = "are so long";
+  constexpr size_t kMaxPlaces = 60;
+  RegexPool& pool = grammar_.regex();
+  const auto refuse = [&](const std::string& what) {
+    why = "arrays of " + at + " " + what + ", or list the items in an enum";
     return std::nullopt;
+  };
+  if (!set.contains.empty()) return refuse("have a contains: take it out");
+  if (!set.unique_at.empty()) {
+    return refuse("have a uniqueItems of their own, at " + set.unique_at +
+                  ": take one of the two out");
+  }
+  const auto places = static_cast<int64_t>(set.prefix.size());
+  if (set.prefix.size() > kMaxPlaces) {
+    return refuse("have " + std::to_string(places) +
+                  " places with items of their own, and at most " + std::to_string(kMaxPlaces) +
+                  " can be told apart: make them fewer");
+  }
+  if (set.min_items > kMost || (set.max_items != kUnbounded && set.max_items > kMost)) {
+    return refuse("may have more than " + std::to_string(kMost) + " items: make them shorter");
   }
   const Regex space = json_.space_texts();
-  Regex inside = pool.empty_text();
-  if (set.max_items != 0 && set.rest != kNothing) {
+  const Regex comma = pool.concat({space, pool.literal(","), space});
+  // From the last place to the first; nothing: what is behind has to be there and can't.
+  std::optional<Regex> inside = pool.empty_text();
+  const int64_t room = set.max_items == kUnbounded ? kUnbounded : set.max_items - places;
+  const auto least = static_cast<int32_t>(std::max<int64_t>(set.min_items - places, 0));
+  if ((set.max_items == kUnbounded || room > 0) && set.rest != kNothing) {
     const std::optional<Regex> item = item_texts(set.rest, depth, why);
     if (!item) return std::nullopt;
-    const Regex next = pool.concat({space, pool.literal(","), space, *item});
-    const int64_t most = set.max_items == kUnbounded ? kUnbounded : set.max_items - 1;
-    const auto least = static_cast<int32_t>(std::max<int64_t>(set.min_items - 1, 0));
-    inside = pool.concat({space, *item, pool.repeat(next, least, static_cast<int32_t>(most))});
-    if (set.min_items == 0) inside = pool.repeat(inside, 0, 1);
-  } else if (set.min_items > 0) {
-    return pool.nothing();
+    const Regex next = pool.concat({comma, *item});
+    if (places > 0) {
+      inside = pool.repeat(next, least, static_cast<int32_t>(room));
+    } else {
+      const int64_t more = room == kUnbounded ? kUnbounded : room - 1;
+      inside = pool.concat(
+          {space, *item, pool.repeat(next, std::max(least - 1, 0), static_cast<int32_t>(more))});
+      if (least == 0) inside = pool.repeat(*inside, 0, 1);
+    }
+  } else if (least > 0) {
+    inside = pool.nothing();
   }
-  return pool.concat({pool.literal("["), inside, space, pool.literal("]")});
+  for (int64_t i = places; i-- > 0;) {
+    if (set.max_items != kUnbounded && i >= set.max_items) {
+      inside = pool.empty_text();
+      continue;
+    }
+    const std::optional<Regex> item = item_texts(set.prefix[static_cast<size_t>(i)], depth, why);
+    if (!item) return std::nullopt;
+    inside = pool.concat({i == 0 ? space : comma, *item, *inside});
+    if (i >= set.min_items) inside = pool.repeat(*inside, 0, 1);
+  }
+  return pool.concat({pool.literal("["), *inside, space, pool.literal("]")});
 }
 
 std::optional<Regex> SchemaPrinter::object_texts(const ObjectSet& set,
+                                                 const std::string& at,
                                                  int depth,
                                                  std::string& why) {
   constexpr size_t kMaxMembers = 60;
@@ -217,10 +269,19 @@ std::optional<Regex> SchemaPrinter::object_texts(const ObjectSet& set,
   const auto num_members = static_cast<int64_t>(members.size());
   const bool is_counted = set.min_properties > static_cast<int64_t>(set.num_required()) ||
                           (set.max_properties != kUnbounded && set.max_properties < num_members);
-  if (is_counted || !set.witnesses.empty() || members.size() > kMaxMembers || !is_closed(set)) {
-    why =
-        "are objects with other members than those listed in properties, or with a number of them";
+  const auto refuse = [&](const std::string& what) {
+    why = "objects of " + at + " " + what + ", or list the items in an enum";
     return std::nullopt;
+  };
+  if (!is_closed(set) || !set.witnesses.empty()) {
+    return refuse(
+        "may have members that properties does not list: write \"additionalProperties\": "
+        "false, and no patternProperties");
+  }
+  if (is_counted) return refuse("have a minProperties or maxProperties that counts: take it out");
+  if (members.size() > kMaxMembers) {
+    return refuse("have " + std::to_string(members.size()) + " properties, and at most " +
+                  std::to_string(kMaxMembers) + " can be followed: make them fewer");
   }
   const Regex space = json_.space_texts();
   // From the last to the first: behind others, and as the first that is there.
@@ -264,17 +325,23 @@ Expr SchemaPrinter::many_different_items(const ArraySet& set) {
   constexpr size_t kMaxPlaces = 60;
   constexpr int64_t kMaxMost = 1'000'000;
   const auto refuse = [&](const std::string& why) {
-    refuse_schema(set.unique_at, "that all items differ cannot be enforced where " + why);
+    refuse_schema(set.unique_at, "that all items differ cannot be enforced: " + why);
   };
-  if (set.min_items > kMaxLeast)
-    refuse("there are at least " + std::to_string(set.min_items) + " of them");
-  if (set.max_items > kMaxMost)
-    refuse("there may be " + std::to_string(set.max_items) + " of them");
+  if (set.min_items > kMaxLeast) {
+    refuse("at least " + std::to_string(set.min_items) + " items have to be there, and " +
+           std::to_string(kMaxLeast) + " are the most that can be; set minItems lower");
+  }
+  if (set.max_items > kMaxMost) {
+    refuse("up to " + std::to_string(set.max_items) + " items may be there, and " +
+           std::to_string(kMaxMost) + " are the most that can be; set maxItems lower");
+  }
   size_t num_places = set.prefix.size();
   if (set.max_items != kUnbounded)
     num_places = std::min(num_places, static_cast<size_t>(set.max_items));
-  if (num_places > kMaxPlaces)
-    refuse("more than " + std::to_string(kMaxPlaces) + " places have items of their own");
+  if (num_places > kMaxPlaces) {
+    refuse(std::to_string(num_places) + " places have items of their own, and " +
+           std::to_string(kMaxPlaces) + " are the most that can have; make prefixItems shorter");
+  }
   RegexPool& pool = grammar_.regex();
   const int32_t list = grammar_.new_list();
   // The item at a place, and its end; nothing: no value can be there.
@@ -283,17 +350,16 @@ Expr SchemaPrinter::many_different_items(const ArraySet& set) {
     std::string why;
     const std::optional<Regex> texts = item_texts(demand, 0, why);
     if (!texts) {
-      refuse("items " + why +
-             "; list them in an enum, or describe them by strings, numbers and "
-             "objects of properties");
+      refuse_schema(set.unique_at, "that all items differ cannot be enforced: " + why);
     }
     const auto count = static_cast<size_t>(std::max<int64_t>(least, 1));
     const std::vector<int32_t> lengths =
         pool.lengths_of_different_values(*texts, static_cast<int32_t>(count));
     if (lengths.size() < count) {
       if (least == 0) return std::nullopt;
-      refuse("item " + std::to_string(place + 1) + " may have fewer than " + std::to_string(count) +
-             " values");
+      refuse("item " + std::to_string(place + 1) + " has " + std::to_string(lengths.size()) +
+             " values, or those beyond take too much to find, and " + std::to_string(count) +
+             " different ones are needed there; set minItems lower");
     }
     const Rule rule = grammar_.declare_item("item", list, lengths[count - 1], is_endless(demand));
     grammar_.define(rule, grammar_.terminal(*texts));

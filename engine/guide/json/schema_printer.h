@@ -49,8 +49,15 @@ class SchemaPrinter {
   std::optional<Expr> few_different_items(const ArraySet& set);
   Expr many_different_items(const ArraySet& set);
   std::optional<Regex> item_texts(Demand demand, int depth, std::string& why);
-  std::optional<Regex> array_texts(const ArraySet& set, int depth, std::string& why);
-  std::optional<Regex> object_texts(const ObjectSet& set, int depth, std::string& why);
+  // `at`: the place in the schema, for `why` there are none.
+  std::optional<Regex> array_texts(const ArraySet& set,
+                                   const std::string& at,
+                                   int depth,
+                                   std::string& why);
+  std::optional<Regex> object_texts(const ObjectSet& set,
+                                    const std::string& at,
+                                    int depth,
+                                    std::string& why);
   bool is_closed(const ObjectSet& set);
   bool is_endless(Demand item);
   bool are_different(const ArraySet& set);
