@@ -284,6 +284,11 @@ std::vector<LauncherRow> make_serve_rows() {
       "instead of 404",
       [](Options& o, const std::string&) { o.any_model = true; }, EnvUse::kNone));
   rows.push_back(sets(
+      "allow-pull", "",
+      "clients may have models of the hub downloaded by ollama's /api/pull, and loaded by their "
+      "names then: whoever reaches this server (with its API key) fills this machine's disk",
+      [](Options& o, const std::string&) { o.allow_pull = true; }, EnvUse::kNone));
+  rows.push_back(sets(
       "allow-runtime-lora-updating", "",
       "clients may have LoRA adapters loaded and unloaded by vLLM's routes: whoever reaches this "
       "server (with its API key) names folders that are read here",

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "cmd/model_path.h"
+#include "cmd/models/use_record.h"
 #include "cmd/ps.h"
 #include "ipc/duration.h"
 #include "ipc/model_name.h"
@@ -148,6 +149,7 @@ int run_load(const LoadFlags& flags, const CommonFlags& common) {
                 fmt::format("the daemon took {} but has no model; its phase is {}", params.model,
                             status.phase));
   }
+  if (params.model != "demo") record_use(params.model);
   session.say_verbose(format_status(status));
   session.out().write(
       fmt::format("loaded {}{} ({}, {}) in {:.2f} s\n", shown_model(status.model->name),

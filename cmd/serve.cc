@@ -33,7 +33,9 @@
 #include "cmd/http/response_store.h"
 #include "cmd/http/stream_pump.h"
 #include "cmd/model_path.h"
+#include "cmd/models/use_record.h"
 #include "cmd/serve_daemon.h"
+#include "cmd/serve_pull.h"
 #include "cmd/serve_watch.h"
 
 namespace tgi {
@@ -308,6 +310,7 @@ int run_serve(const ServeFlags& flags, const CommonFlags& common) {
     options.static_adapter.clear();
   }
   const ipc::Status status = prepare_served_model(starter, options, start);
+  if (!options.model_path.empty() && options.model_path != "demo") record_use(options.model_path);
 
   http::Adapters adapters(prepare_adapters(options, starter, resolve));
   const http::ApiOptions limits = api_options(options, *status.known());
@@ -333,6 +336,7 @@ int run_serve(const ServeFlags& flags, const CommonFlags& common) {
                         .exporter = exporter.get(),
                         .adapters = &adapters,
                         .responses = &responses};
+  if (options.allow_pull) service.pull = make_puller(resolve, socket, cut_off.get());
   http::BackgroundRuns background;  // ends before the service that it uses
   service.background = &background;
   http::GatewayOptions gateway_options{.api_key = options.api_key,

@@ -47,7 +47,8 @@ struct ServeOptions {
   std::optional<std::string> api_key;
   std::vector<std::string> cors_allow_origin;  // empty: any
   std::vector<RouteAlias> route_aliases;
-  bool any_model = false;  // a name that is not known means the model that is served
+  bool allow_pull = false;  // clients may have models downloaded, by ollama's route
+  bool any_model = false;   // a name that is not known means the model that is served
 
   // --- limits
   int64_t max_concurrent_requests = 128;

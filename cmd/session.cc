@@ -10,6 +10,7 @@
 #include "base/manual/help.h"
 #include "cmd/advised_error.h"
 #include "cmd/model_path.h"
+#include "cmd/models/use_record.h"
 #include "ipc/line_socket.h"
 #include "ipc/model_name.h"
 
@@ -53,6 +54,14 @@ ipc::Status Session::prepare(ipc::StartOptions options) {
   if (name_) return prepare_named(options);
   if (!model_) return bring_default(ipc::prepare_daemon(client_, options), options);
   options.daemon_flags = {"--model", *model_};
+  const std::string path = *model_;
+  ipc::Status status = prepare_model(options);
+  if (path != "demo") record_use(path);
+  return status;
+}
+
+// The one that is wanted by its path.
+ipc::Status Session::prepare_model(ipc::StartOptions options) {
   const ipc::Status status = ipc::prepare_daemon(client_, options);
   if (status.phase == "no model") {
     client_.call(ipc::kLoad, ipc::to_json(ipc::LoadParams{.model = *model_}));

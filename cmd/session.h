@@ -76,6 +76,7 @@ class Session {
 
  private:
   ipc::Status bring_default(ipc::Status status, const ipc::StartOptions& options) const;
+  ipc::Status prepare_model(ipc::StartOptions options);
   ipc::Status prepare_named(const ipc::StartOptions& options) const;
   std::string name_beside(const ipc::Status& status) const;
 

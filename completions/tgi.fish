@@ -136,6 +136,7 @@ complete -c tgi -n '__fish_seen_subcommand_from serve' -l threads -x -d 'of the 
 complete -c tgi -n '__fish_seen_subcommand_from serve' -l lorax-merging -d 'merged_adapters by LoRAX\'s arithmetic: A and B each by itself, so that weights count twice and one adapter\'s A meets another\'s B; adapters of one rank only (tgid --lorax-merging)'
 complete -c tgi -n '__fish_seen_subcommand_from serve' -l offline -d 'download nothing: models come from folders and from the cache (HF_HUB_OFFLINE)'
 complete -c tgi -n '__fish_seen_subcommand_from serve' -l any-model -d 'a `model` that is neither the model\'s name nor an adapter\'s means the model that is served, instead of 404'
+complete -c tgi -n '__fish_seen_subcommand_from serve' -l allow-pull -d 'clients may have models of the hub downloaded by ollama\'s /api/pull, and loaded by their names then: whoever reaches this server (with its API key) fills this machine\'s disk'
 complete -c tgi -n '__fish_seen_subcommand_from serve' -l allow-runtime-lora-updating -d 'clients may have LoRA adapters loaded and unloaded by vLLM\'s routes: whoever reaches this server (with its API key) names folders that are read here'
 complete -c tgi -n '__fish_seen_subcommand_from serve' -l max-stored-responses -x -d 'most answers of /v1/responses that are kept in memory, for GET and previous_response_id; default 1000, 0: none'
 complete -c tgi -n '__fish_seen_subcommand_from serve' -l max-stored-bytes -x -d 'most bytes that they have together; the one used longest ago goes; default 100000000'

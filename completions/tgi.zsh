@@ -186,6 +186,7 @@ _tgi() {
         '--lorax-merging[merged_adapters by LoRAX'\''s arithmetic\: A and B each by itself, so that weights count twice and one adapter'\''s A meets another'\''s B; adapters of one rank only (tgid --lorax-merging)]' \
         '--offline[download nothing\: models come from folders and from the cache (HF_HUB_OFFLINE)]' \
         '--any-model[a `model` that is neither the model'\''s name nor an adapter'\''s means the model that is served, instead of 404]' \
+        '--allow-pull[clients may have models of the hub downloaded by ollama'\''s /api/pull, and loaded by their names then\: whoever reaches this server (with its API key) fills this machine'\''s disk]' \
         '--allow-runtime-lora-updating[clients may have LoRA adapters loaded and unloaded by vLLM'\''s routes\: whoever reaches this server (with its API key) names folders that are read here]' \
         '--max-stored-responses[most answers of /v1/responses that are kept in memory, for GET and previous_response_id; default 1000, 0\: none]:N: ' \
         '--max-stored-bytes[most bytes that they have together; the one used longest ago goes; default 100000000]:N: ' \

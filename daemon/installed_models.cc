@@ -14,6 +14,8 @@ std::vector<ipc::NamedModel> installed_models() {
   try {
     for (const InstalledModel& model : Store::open().models()) {
       std::error_code error;
+      // Nor a folder, a file or a preset that is kept for the day it was used last.
+      if (model.name == model.path) continue;
       if (!std::filesystem::exists(model.path, error) || holds_adapter(model.path)) continue;
       out.push_back({.name = model.name, .model = model.path});
     }

@@ -316,23 +316,4 @@ Response ollama_version(std::shared_ptr<Scope> /*scope*/, const Request& /*reque
   return json_response(200, {{"version", fmt::format("{}+tgi.{}", kSpokenVersion, ipc::kVersion)}});
 }
 
-Response ollama_pull(std::shared_ptr<Scope> scope, const OllamaModelBody& body) {
-  const std::string& name = ollama_name(body);
-  try {
-    require_known(*scope, name);
-  } catch (const ApiError& error) {
-    if (error.status() != 404) throw;
-    throw ApiError(501, "unsupported",
-                   fmt::format("{}, and pulls no other: `tgi load MODEL` loads another one, `tgi "
-                               "download-weights MODEL` only brings its files",
-                               error.what()));
-  }
-  const OrderedJson success = {{"status", "success"}};
-  if (!body.stream.value_or(true)) return json_response(200, success);
-  return {.status = 200,
-          .content_type = std::string(kJsonLines.content_type),
-          .body = fmt::format("{}\n{}\n", dump_json({{"status", "pulling manifest"}}),
-                              dump_json(success))};
-}
-
 }  // namespace tgi::http

@@ -52,8 +52,8 @@ constexpr std::array kOllamaRoutes = {
     Route{"GET", "/api/version", false, &kOllamaErrors, ollama_version,
           "The version of ollama whose API this is, and tgi's", "", "OllamaVersion"},
     Route{"POST", "/api/pull", true, &kOllamaErrors, with_body<OllamaModelBody, ollama_pull>,
-          "As ollama: the model served is here; others are not pulled", "OllamaModelRequest",
-          "OllamaStatus", true, kJsonLines.content_type},
+          "As ollama: download a model, where --allow-pull is given; one that is served is here",
+          "OllamaModelRequest", "OllamaStatus", true, kJsonLines.content_type},
     Route{"DELETE", "/api/delete", true, &kOllamaErrors, with_body<OllamaModelBody, ollama_delete>,
           "As ollama: remove a preset; other models are not removed", "OllamaModelRequest", ""},
     // Not of any type: what a browser sends for any page without asking first makes no models.

@@ -105,6 +105,9 @@ class ResponseStore;
 class BackgroundRuns;
 struct AdapterAsk;
 
+// Gets how many bytes of a download are there, of how many. False: it is not wanted any more.
+using PullProgress = std::function<bool(int64_t done, int64_t total)>;
+
 struct Service {
   CurrentOptions options;
   const ipc::ClientOptions daemon;  // cancel_fd: readable when running work must end
@@ -121,6 +124,9 @@ struct Service {
   std::atomic<int64_t> num_unanswered{0};
   // Why the daemon is not there, in words; "" when it is, or when nobody knows. (optional)
   std::function<std::string()> daemon_trouble{};
+  // Downloads a model of the hub and has the daemon load it when requests ask for its name. Throws
+  // Error, kCancelled where `tell` or the end of the gateway ended it. (optional: clients may not)
+  std::function<void(const std::string& name, const PullProgress& tell)> pull{};
   // Asks the daemon which models it has, and sets `options` if they are others. Never throws; where
   // the daemon does not answer, all stays. (optional)
   std::function<void()> look_again{};

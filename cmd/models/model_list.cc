@@ -17,6 +17,7 @@
 #include "cmd/download/run_fetch.h"
 #include "cmd/model_path.h"
 #include "cmd/models/found_models.h"
+#include "cmd/models/use_record.h"
 
 namespace tgi {
 namespace {
@@ -247,8 +248,16 @@ std::vector<ListedModel> list_models(const Store& store) {
   const std::vector<HubSnapshot> of_sources = scan_hub_cache(sources_dir());
   snapshots.insert(snapshots.end(), of_sources.begin(), of_sources.end());
   std::vector<ListedModel> out;
-  for (InstalledModel& model : store.models())
-    out.push_back(of_record(std::move(model), snapshots));
+  std::vector<InstalledModel> uses;  // of presets, which are listed below
+  for (InstalledModel& model : store.models()) {
+    std::error_code error;
+    const bool was_used_by_path = model.name == model.path;
+    if (model.source == kPresetUse) {
+      uses.push_back(std::move(model));
+    } else if (!was_used_by_path || fs::exists(model.path, error)) {
+      out.push_back(of_record(std::move(model), snapshots));
+    }
+  }
   for (const HubSnapshot& snapshot : snapshots) {
     for (ListedModel& model : models_of_snapshot(snapshot)) {
       const bool is_known = std::ranges::any_of(out, [&](const ListedModel& listed) {
@@ -258,7 +267,11 @@ std::vector<ListedModel> list_models(const Store& store) {
       if (!is_known) out.push_back(std::move(model));
     }
   }
-  for (const StoredPreset& preset : list_presets()) out.push_back(of_preset(preset));
+  for (const StoredPreset& preset : list_presets()) {
+    out.push_back(of_preset(preset));
+    const auto use = std::ranges::find(uses, preset.path, &InstalledModel::path);
+    if (use != uses.end()) out.back().model.last_used_at = use->last_used_at;
+  }
   for (const FoundModel& found : find_models_of_others(download::environment())) {
     const bool is_known = std::ranges::any_of(
         out, [&](const ListedModel& listed) { return listed.model.name == found.name; });

@@ -90,6 +90,7 @@ const std::map<std::string_view, std::string> kSamples = {
     {"adapter-memory-fraction", "0.25"},
     {"allow-runtime-lora-updating", "true"},
     {"any-model", "true"},
+    {"allow-pull", "true"},
     {"HF_MODEL_ID", "demo"},
     {"HF_MODEL_REVISION", "v1"},
     {"HF_MODEL_QUANTIZE", "int4"},

@@ -1,4 +1,7 @@
 // Several models in one daemon, over its socket and from the command line.
+#include <filesystem>
+#include <map>
+
 #include "tests/catch.h"
 #include "tests/e2e/daemon_process.h"
 
@@ -133,6 +136,15 @@ TEST_CASE("a model that the daemon has not is loaded beside what it has, and giv
   // By its path once more: it is the one that is there.
   CHECK(home.run({"generate", "Once", "-m", home.file("models/of my own")}).out == own.out);
   CHECK(daemon.status().others.size() == 2);
+  // Both are listed, with the time of their use.
+  const Ran ls = home.run({"ls", "--json"});
+  std::map<std::string, bool> is_used;
+  const ipc::OrderedJson listed = ipc::OrderedJson::parse(ls.out);
+  for (const ipc::OrderedJson& each : listed) {
+    is_used[each["name"].get<std::string>()] = !each["last_used_at"].is_null();
+  }
+  CHECK(is_used == std::map<std::string, bool>{
+                       {"demo", false}, {"mario", true}, {home.file("models/of my own"), true}});
   const Ran chat = home.run({"chat"}, "/model mario\nhi\n/model\n");
   CHECK(chat.err == "");
   CHECK_THAT(chat.out, Catch::Contains("* mario"));

@@ -1,8 +1,11 @@
 """Models by name in serve, load, generate and chat, and torch checkpoints: from the hub to an answer."""
 
+import http.client
 import json
 import pathlib
 import re
+import time
+import urllib.error
 import urllib.request
 
 import pytest
@@ -46,7 +49,8 @@ def test_generate_downloads_and_answers(hub, place, model):
     assert again.out == ran.out
     # Another model is loaded beside it, and both stay.
     assert place.tgi("generate", "--model", "demo", "--max-new-tokens", "4", "x").status == 0
-    assert "tiny/demo" in place.tgi("ps").out and "demo (demo)" in place.tgi("ps").out
+    told = place.tgi("ps").out
+    assert re.search(r"^model +tiny/demo$", told, re.M) and re.search(r"^model +demo\b", told, re.M), told
 
 
 def test_chat_takes_a_model_too(hub, place, model):
@@ -65,6 +69,86 @@ def test_serve_downloads_and_names_the_model(hub, place, model):
         assert found.group(1) == model
         with urllib.request.urlopen(found.group(2) + "/info") as answer:
             assert json.load(answer)["model_id"] == model
+    finally:
+        process.terminate()
+        process.communicate(timeout=20)
+
+
+def served_at(process):
+    for line in process.stderr:
+        if found := re.search(r"serving \S+ on (http://\S+)", line):
+            return found.group(1)
+    raise AssertionError("tgi serve ended")
+
+
+def asked(url, body):
+    """The lines of an answer, and its status."""
+    request = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return answer.status, [json.loads(line) for line in answer.read().splitlines()]
+    except urllib.error.HTTPError as error:
+        return error.code, [json.loads(error.read())]
+
+
+def test_clients_pull_where_the_server_allows_it(hub, place, model):
+    process = place.popen("serve", "demo", "--http", "127.0.0.1:0", "--allow-pull")
+    try:
+        url = served_at(process)
+        status, lines = asked(url + "/api/pull", {"model": "hf.co/tiny/demo"})
+        assert status == 200 and lines[0] == {"status": "pulling manifest"} and lines[-1] == {"status": "success"}, lines
+        told = [line for line in lines if "total" in line]
+        assert told and all(0 <= line["completed"] <= line["total"] > 1_000_000 for line in told)
+        assert place.repo(model).exists()
+        chat = {"messages": [{"role": "user", "content": "hi"}], "stream": False}
+        status, lines = asked(url + "/api/chat", chat | {"model": "hf.co/tiny/demo"})
+        assert status == 200 and lines[0]["message"]["content"]
+        status, lines = asked(url + "/api/pull", {"model": "tiny/demo", "stream": False})
+        assert (status, lines) == (200, [{"status": "success"}])
+        status, lines = asked(url + "/v1/chat/completions", chat | {"model": "tiny/demo"})
+        assert status == 200 and lines[0]["model"] == "tiny/demo", lines
+        num = len(hub.requests)
+        assert asked(url + "/api/pull", {"model": "tiny/demo"})[1][-1] == {"status": "success"}
+        assert len(hub.requests) == num  # it is served: nobody is asked
+        for bad in ("nope", "tiny/none", "/etc/passwd", "../x/y", "https://example.com/a.gguf", str(place.folder)):
+            status, lines = asked(url + "/api/pull", {"model": bad})
+            assert status == 200 and "error" in lines[-1], (bad, lines)
+            assert asked(url + "/api/pull", {"model": bad, "stream": False})[0] == 404, bad
+    finally:
+        process.terminate()
+        process.communicate(timeout=20)
+
+
+def test_a_client_that_leaves_ends_its_pull(hub, place, model):
+    files = {p.name: p.read_bytes() for p in (ROOT / "assets/demo").iterdir()}
+    hub.model(model, files | {"extra.bin.safetensors": bytes(96 << 20)})
+    slow = hub.fault("slow", "storage ", delay=0.03)
+    process = place.popen("serve", "demo", "--http", "127.0.0.1:0", "--allow-pull")
+    try:
+        url = served_at(process)
+        connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=30)
+        connection.request("POST", "/api/pull", json.dumps({"model": model}), {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        while b"total" not in answer.readline():
+            pass
+        connection.sock.close()
+        answer.close()
+        time.sleep(4)  # it is told of each second
+        slow.times = 0
+        time.sleep(2)  # time enough for all of it, were it still wanted
+        with urllib.request.urlopen(url + "/api/tags") as tags:
+            assert [each["name"] for each in json.load(tags)["models"]] == ["demo:latest"]
+        assert asked(url + "/api/pull", {"model": model})[1][-1] == {"status": "success"}
+    finally:
+        process.terminate()
+        process.communicate(timeout=20)
+
+
+def test_clients_pull_nothing_by_themselves(hub, place, model):
+    process = place.popen("serve", "demo", "--http", "127.0.0.1:0")
+    try:
+        status, lines = asked(served_at(process) + "/api/pull", {"model": model})
+        assert status == 501 and "--allow-pull" in lines[0]["error"] and not hub.requests
     finally:
         process.terminate()
         process.communicate(timeout=20)
