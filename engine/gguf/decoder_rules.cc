@@ -230,7 +230,7 @@ std::vector<bool> layers_with(const ModelReader& model, std::string_view tensor)
   return out;
 }
 
-Json read_layer_types(ModelReader& model, int64_t pattern) {
+Json read_layer_types(ModelReader& model, int64_t pattern, WindowOrder order) {
   const std::vector<bool> given = model.booleans_of_layers("attention.sliding_window_pattern");
   if (given.empty()) {
     pattern = model.find_integer("attention.sliding_window_pattern").value_or(pattern);
@@ -238,8 +238,9 @@ Json read_layer_types(ModelReader& model, int64_t pattern) {
   Json out = Json::array();
   const auto num_layers = model.config.at("num_hidden_layers").get<int64_t>();
   for (int64_t layer = 0; layer < num_layers; ++layer) {
-    const bool has_window = given.empty() ? pattern > 0 && layer % pattern < pattern - 1
-                                          : given[static_cast<size_t>(layer)];
+    const int64_t full = order == WindowOrder::kFullFirst ? 0 : pattern - 1;
+    const bool has_window =
+        given.empty() ? pattern > 0 && layer % pattern != full : given[static_cast<size_t>(layer)];
     out.push_back(has_window ? "sliding_attention" : "full_attention");
   }
   return out;
@@ -257,11 +258,11 @@ void drop_predicting_layers(ModelReader& model) {
   model.ignore_layers_from(num_layers);
 }
 
-bool read_windows(ModelReader& model, int64_t pattern) {
+bool read_windows(ModelReader& model, int64_t pattern, WindowOrder order) {
   const int64_t window = model.find_integer("attention.sliding_window").value_or(0);
   if (window <= 0) return false;
   model.config["sliding_window"] = window;
-  model.config["layer_types"] = read_layer_types(model, pattern);
+  model.config["layer_types"] = read_layer_types(model, pattern, order);
   return true;
 }
 

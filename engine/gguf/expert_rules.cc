@@ -1,8 +1,11 @@
 // What decoders with experts have in common.
+#include <fmt/format.h>
+
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "engine/gguf/model_reader.h"
 
 namespace tgi::gguf {
@@ -20,6 +23,24 @@ void read_experts(ModelReader& model, const char* count_field, const char* width
   model.config["num_experts_per_tok"] = model.integer("expert_used_count");
   if (!model.has("expert_feed_forward_length")) return;
   model.config[width_field] = model.one_integer("expert_feed_forward_length");
+}
+
+void expect_gating(ModelReader& model, int64_t expected) {
+  const int64_t given = model.find_integer("expert_gating_func").value_or(0);
+  if (given == 0 || given == expected) return;  // 0: not said
+  throw Error(Code::kUnsupported,
+              fmt::format("{}.expert_gating_func: {}, expected {} ({}), which models of this "
+                          "architecture have",
+                          model.architecture(), given, expected,
+                          expected == kGatingSigmoid ? "sigmoid" : "softmax"));
+}
+
+void expect_normed_weights(ModelReader& model) {
+  if (model.find_boolean("expert_weights_norm").value_or(true)) return;
+  throw Error(Code::kUnsupported,
+              fmt::format("{}.expert_weights_norm: false, expected true, which models of this "
+                          "architecture have",
+                          model.architecture()));
 }
 
 void name_experts(ModelReader& model, const std::string& experts) {

@@ -183,6 +183,14 @@ void read_biases(ModelReader& model);
 // Experts: how many, how many each token takes, how wide they are; and their three stacks, under
 // names with {expert}.
 void read_experts(ModelReader& model, const char* count_field, const char* width_field);
+
+// What expert_gating_func says: how scores of experts come from the router's.
+inline constexpr int64_t kGatingSoftmax = 1;
+inline constexpr int64_t kGatingSigmoid = 2;
+
+// Where the class has one way only: throws kUnsupported for a file that says another.
+void expect_gating(ModelReader& model, int64_t expected);
+void expect_normed_weights(ModelReader& model);
 void name_experts(ModelReader& model, const std::string& experts);
 // The bias for choosing among them, under a name of its own.
 void name_choice_bias(ModelReader& model, const std::string& name, std::vector<int64_t> shape = {});
@@ -214,10 +222,15 @@ std::vector<bool> layers_with(const ModelReader& model, std::string_view tensor)
 // mlp_layer_types, "dense" or "sparse": those with a router are the latter.
 Json read_mlp_layer_types(const ModelReader& model);
 
-// layer_types: every `pattern`-th layer has no window, unless the file says otherwise.
-Json read_layer_types(ModelReader& model, int64_t pattern);
+// Which of `pattern` layers has no window.
+enum class WindowOrder : uint8_t { kFullLast, kFullFirst };
+
+// layer_types: one of `pattern` layers has no window, unless the file says otherwise.
+Json read_layer_types(ModelReader& model,
+                      int64_t pattern,
+                      WindowOrder order = WindowOrder::kFullLast);
 // The same with its window; false: the file has none.
-bool read_windows(ModelReader& model, int64_t pattern);
+bool read_windows(ModelReader& model, int64_t pattern, WindowOrder order = WindowOrder::kFullLast);
 
 // Names of Llama's block. Files may have q, k and v as one tensor.
 void name_outer(ModelReader& model, Change norm = Change::kNone);

@@ -80,6 +80,46 @@ TEST_CASE("Mistral 4 is known under DeepSeek's name by the scale of its queries"
       "12, expected 24");
 }
 
+TEST_CASE("Mistral 4's queries are scaled by stretches of the file's length without a yarn, too") {
+  const Json config = config_of("mistral4", [](MetadataBuilder& fields) {
+    for (const char* key : {"type", "factor", "original_context_length", "yarn_log_multiplier",
+                            "yarn_beta_fast", "yarn_beta_slow", "yarn_ext_factor"}) {
+      fields.remove(std::string("mistral4.rope.scaling.") + key);
+    }
+    fields.set("mistral4.attention.temperature_length", 12);
+  });
+  CHECK(config.at("rope_scaling").at("rope_type") == "default");
+  CHECK(config.at("rope_scaling").at("original_max_position_embeddings") == 12);
+}
+
+TEST_CASE("only Mellum's layers without a window are stretched") {
+  const Json config = config_of("mellum-normed-windows", [](MetadataBuilder& fields) {
+    fields.set("mellum.rope.scaling.type", "yarn");
+    fields.set("mellum.rope.scaling.factor", 4);
+    fields.set("mellum.rope.scaling.original_context_length", 16);
+  });
+  const Json& ropes = config.at("rope_parameters");
+  CHECK(ropes.at("full_attention").at("rope_type") == "yarn");
+  CHECK(ropes.at("sliding_attention").at("rope_type") == "default");
+}
+
+TEST_CASE("experts that are chosen in another way than the class has are refused") {
+  const auto set = [](const char* key, auto value) {
+    return [=](MetadataBuilder& fields) { fields.set(key, value); };
+  };
+  check_refused("bailingmoe2", set("bailingmoe2.expert_gating_func", 1),
+                "bailingmoe2.expert_gating_func: 1, expected 2 (sigmoid)");
+  check_refused("mistral4", set("mistral4.expert_gating_func", 2), "expected 1 (softmax)");
+  check_refused("hy3", set("hy_v3.expert_weights_norm", false),
+                "hy_v3.expert_weights_norm: false, expected true");
+  check_refused("laguna", set("laguna.expert_weights_norm", false), "expected true");
+  check_refused("cohere2-moe", set("cohere2moe.expert_gating_func", 4),
+                "cohere2moe.expert_gating_func: 4, expected 2 (sigmoid)");
+  const std::string fn = "expert_selection_fn";
+  CHECK(config_of("cohere2-moe", set("cohere2moe.expert_gating_func", 1)).at(fn) == "softmax");
+  CHECK(config_of("cohere2-moe", set("cohere2moe.expert_gating_func", 0)).at(fn) == "sigmoid");
+}
+
 TEST_CASE("heads that are stored for images' positions are rotated in whole pairs") {
   check_refused(
       "glm4v", [](MetadataBuilder& fields) { fields.set("glm4.rope.dimension_count", 3); },

@@ -44,18 +44,17 @@ void read_cohere2moe(ModelReader& model) {
   const auto shared = model.find_integer("expert_shared_count").value_or(0);
   config["num_shared_experts"] = shared;
   model.pass_over("expert_shared_feed_forward_length");  // the count says it
-  constexpr int64_t kSigmoid = 2;
-  const bool is_sigmoid = model.find_integer("expert_gating_func").value_or(1) == kSigmoid;
-  config["expert_selection_fn"] = is_sigmoid ? "sigmoid" : "softmax";
+  // As llama.cpp has it where the file doesn't say.
+  const bool is_softmax = model.find_integer("expert_gating_func").value_or(0) == kGatingSoftmax;
+  if (!is_softmax) expect_gating(model, kGatingSigmoid);
+  config["expert_selection_fn"] = is_softmax ? "softmax" : "sigmoid";
   config["norm_topk_prob"] = model.find_boolean("expert_weights_norm").value_or(false);
   model.pass_over("leading_dense_block_count");
   drop_predicting_layers(model);
   config["mlp_layer_types"] = read_mlp_layer_types(model);
   config["sliding_window"] = model.integer("attention.sliding_window");
   config["layer_types"] = read_layer_types(model, 4);
-  const bool is_rms = config.contains("rms_norm_eps");
   read_cohere(model);
-  if (!is_rms) drop_fields(model, {"rms_norm_eps"});
   const std::string mlp = kMlp;
   model.name("blk.{layer}.ffn_gate_inp", mlp + ".gate");
   name_experts(model, mlp + ".experts");

@@ -11,8 +11,6 @@ namespace tgi::gguf {
 
 namespace {
 
-constexpr int64_t kSigmoid = 2;  // of expert_gating_func
-
 // A tenth of yarn's factor for the scores is stored.
 void read_score_factor(ModelReader& model) {
   Json& config = model.config;
@@ -111,7 +109,7 @@ void read_sparse(ModelReader& model, const char* class_name, const char* model_t
   read_latents(model);
   read_choice_of_tokens(model);
   read_deepseek_experts(model);
-  model.pass_over("expert_gating_func");  // the class has one
+  expect_gating(model, kGatingSigmoid);
   name_outer(model);
   name_norms(model);
   name_latents(model);
@@ -135,12 +133,13 @@ void read_mistral4(ModelReader& model) {
   read_sizes(model, "Mistral4ForCausalLM", "mistral4");
   read_latents(model);
   read_deepseek_experts(model);
-  model.pass_over("expert_gating_func");  // the class has one
+  expect_gating(model, kGatingSoftmax);
   Json& config = model.config;
   const auto scaling = model.find_number("attention.temperature_scale");
   const auto stretch = model.find_integer("attention.temperature_length");
   if (scaling) {
     Json& rope = config["rope_scaling"];
+    if (!rope.contains("rope_type")) rope["rope_type"] = "default";
     rope["llama_4_scaling_beta"] = *scaling;
     if (stretch && rope.value("original_max_position_embeddings", *stretch) != *stretch) {
       throw Error(Code::kUnsupported,
@@ -149,6 +148,7 @@ void read_mistral4(ModelReader& model) {
                               model.architecture(), *stretch,
                               rope["original_max_position_embeddings"].dump()));
     }
+    if (stretch) rope["original_max_position_embeddings"] = *stretch;
   }
   name_outer(model);
   name_norms(model);
@@ -162,7 +162,7 @@ void read_mistral4(ModelReader& model) {
 void read_deepseek2(ModelReader& model) {
   if (model.has("attention.temperature_scale")) return read_mistral4(model);
   const bool has_experts = model.find_integer("expert_count").value_or(0) > 0;
-  const bool is_third = model.find_integer("expert_gating_func").value_or(1) == kSigmoid ||
+  const bool is_third = model.find_integer("expert_gating_func").value_or(1) == kGatingSigmoid ||
                         model.find_layer_with("exp_probs_b.bias").has_value();
   const char* const class_name = !has_experts ? "YoutuForCausalLM"
                                  : is_third   ? "DeepseekV3ForCausalLM"

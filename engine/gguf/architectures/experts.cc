@@ -22,7 +22,7 @@ void read_afmoe(ModelReader& model) {
   config["route_scale"] = model.find_number("expert_weights_scale").value_or(1.0);
   config["n_group"] = model.find_integer("expert_group_count").value_or(1);
   config["topk_group"] = model.find_integer("expert_group_used_count").value_or(1);
-  model.pass_over("expert_gating_func");  // the class has one
+  expect_gating(model, kGatingSigmoid);
   read_attention_bias(model);
   name_outer(model);
   const std::string layer = "model.layers.{layer}.";
@@ -45,9 +45,8 @@ void read_exaone_moe(ModelReader& model) {
   read_decoder(model, "ExaoneMoEForCausalLM", "exaone_moe");
   read_deepseek_experts(model);
   drop_predicting_layers(model);
-  for (const char* key : {"expert_gating_func", "expert_shared_feed_forward_length"}) {
-    model.pass_over(key);  // the class has one; the count says it
-  }
+  expect_gating(model, kGatingSigmoid);
+  model.pass_over("expert_shared_feed_forward_length");  // the count says it
   if (!read_windows(model, 4)) model.config["sliding_window"] = nullptr;
   model.config["mlp_layer_types"] = read_mlp_layer_types(model);
   name_outer(model);
@@ -86,7 +85,7 @@ void read_hunyuan_moe(ModelReader& model) {
 void read_minimax_m2(ModelReader& model) {
   read_decoder(model, "MiniMaxM2ForCausalLM", "minimax_m2");
   read_experts(model, "num_local_experts", "intermediate_size");
-  model.pass_over("expert_gating_func");  // the class has one
+  expect_gating(model, kGatingSigmoid);
   Json& config = model.config;
   config["rotary_dim"] =
       model.find_integer("rope.dimension_count").value_or(config.at("head_dim").get<int64_t>());

@@ -151,10 +151,14 @@ double read_rotated_part(ModelReader& model) {
   constexpr float kNever = 1e30F;
   const std::vector<float> factors = model.values(kFactors);
   const auto rotated = std::ranges::find_if(factors, [](float factor) { return factor != 1.0F; });
-  if (rotated == factors.begin() ||
-      std::any_of(rotated, factors.end(), [](float factor) { return factor < kNever; })) {
+  const auto other =
+      std::find_if(rotated, factors.end(), [](float factor) { return !(factor >= kNever); });
+  if (rotated == factors.begin() || other != factors.end()) {
+    const auto at = rotated == factors.begin() ? rotated : other;
     refuse(model, kFactors,
-           "expected a 1 for each frequency that turns, and 1e30 for each one behind them");
+           fmt::format("element {} is {}; expected a 1 for each frequency that turns, and 1e30 for "
+                       "each one behind them",
+                       at - factors.begin(), factors.empty() ? 0.0F : *at));
   }
   return static_cast<double>(rotated - factors.begin()) / static_cast<double>(factors.size());
 }

@@ -8,7 +8,7 @@ namespace tgi::gguf {
 void read_glm4moe(ModelReader& model) {
   read_decoder(model, "Glm4MoeForCausalLM", "glm4_moe");
   read_deepseek_experts(model);
-  model.pass_over("expert_gating_func");  // the class has one
+  expect_gating(model, kGatingSigmoid);
   Json& config = model.config;
   drop_predicting_layers(model);
   model.pass_over("rope.dimension_sections");  // positions of text are alike in every one

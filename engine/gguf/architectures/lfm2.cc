@@ -61,7 +61,7 @@ void read_lfm2moe(ModelReader& model) {
   read_lfm(model, "Lfm2MoeForCausalLM", "lfm2_moe");
   read_experts(model, "num_experts", "moe_intermediate_size");
   Json& config = model.config;
-  model.pass_over("expert_gating_func");  // the class has one
+  expect_gating(model, kGatingSigmoid);
   config["num_dense_layers"] = model.find_integer("leading_dense_block_count").value_or(0);
   config["norm_topk_prob"] = model.find_boolean("expert_weights_norm").value_or(true);
   config["routed_scaling_factor"] = model.find_number("expert_weights_scale").value_or(1.0);

@@ -60,7 +60,7 @@ void read_nemotron_h(ModelReader& model) {
 void read_nemotron_h_moe(ModelReader& model) {
   read_nemotron_mixers(model);
   read_deepseek_experts(model);
-  model.pass_over("expert_gating_func");  // the class has one
+  expect_gating(model, kGatingSigmoid);
   Json& config = model.config;
   config["moe_shared_expert_intermediate_size"] =
       model.find_integer("expert_shared_feed_forward_length").value_or(0);

@@ -13,14 +13,14 @@ namespace tgi::gguf {
 
 namespace {
 
-// The rope that was read is that of layers without a window; of those with one it is the same, but
-// for the base and maybe the part of a head.
-void split_rope(ModelReader& model, bool scales_windowed) {
+// The rope that was read is that of layers without a window; those with one turn all columns of a
+// head, or as many as the file says, by a base that may be another, and are not stretched.
+void split_rope(ModelReader& model) {
   Json& config = model.config;
   Json whole = config.value("rope_scaling", Json::object());
   if (!whole.contains("rope_type")) whole["rope_type"] = "default";
   whole["rope_theta"] = config.at("rope_theta");
-  Json windowed = scales_windowed ? whole : Json{{"rope_type", "default"}};
+  Json windowed = {{"rope_type", "default"}};
   windowed["rope_theta"] =
       model.find_number("rope.freq_base_swa").value_or(config.at("rope_theta").get<double>());
   if (config.contains("partial_rotary_factor")) {
@@ -42,7 +42,7 @@ void split_rope(ModelReader& model, bool scales_windowed) {
 void read_dots1(ModelReader& model) {
   read_decoder(model, "Dots1ForCausalLM", "dots1");
   read_deepseek_experts(model);
-  model.pass_over("expert_gating_func");  // the class has one
+  expect_gating(model, kGatingSigmoid);
   read_attention_bias(model);
   name_decoder(model);
   name_qk_norms(model);
@@ -54,9 +54,8 @@ void read_dots1(ModelReader& model) {
 void read_bailingmoe2(ModelReader& model) {
   read_decoder(model, "Glm4MoeForCausalLM", "glm4_moe");
   read_deepseek_experts(model);
-  for (const char* key : {"expert_gating_func", "expert_shared_feed_forward_length"}) {
-    model.pass_over(key);  // the class has one; the count says it
-  }
+  expect_gating(model, kGatingSigmoid);
+  model.pass_over("expert_shared_feed_forward_length");  // the count says it
   drop_predicting_layers(model);
   state_rotary_part(model);
   read_attention_bias(model);
@@ -75,9 +74,10 @@ void read_hy_v3(ModelReader& model) {
   const auto shared = model.find_integer("expert_shared_feed_forward_length").value_or(width);
   config["num_shared_experts"] = width > 0 ? shared / width : 1;
   config["router_scaling_factor"] = model.find_number("expert_weights_scale").value_or(1.0);
-  for (const char* key : {"expert_gating_func", "expert_weights_norm", "expert_shared_count",
-                          "leading_dense_block_count"}) {
-    model.pass_over(key);  // the class has one; the tensors say it
+  expect_gating(model, kGatingSigmoid);
+  expect_normed_weights(model);
+  for (const char* key : {"expert_shared_count", "leading_dense_block_count"}) {
+    model.pass_over(key);  // the tensors say it
   }
   drop_predicting_layers(model);
   config["mlp_layer_types"] = read_mlp_layer_types(model);
@@ -93,25 +93,6 @@ void read_hy_v3(ModelReader& model) {
 }
 
 namespace {
-
-// The first of four layers has no window, unless the file says otherwise.
-void read_laguna_windows(ModelReader& model) {
-  const auto window = model.find_integer("attention.sliding_window").value_or(0);
-  if (window <= 0) return;
-  constexpr int64_t kPattern = 4;
-  const std::vector<bool> given = model.booleans_of_layers("attention.sliding_window_pattern");
-  const int64_t pattern =
-      given.empty() ? model.find_integer("attention.sliding_window_pattern").value_or(kPattern)
-                    : kPattern;
-  Json types = Json::array();
-  for (int64_t layer = 0; layer < model.num_layers(); ++layer) {
-    const bool is_windowed =
-        given.empty() ? pattern > 0 && layer % pattern != 0 : given[static_cast<size_t>(layer)];
-    types.push_back(is_windowed ? "sliding_attention" : "full_attention");
-  }
-  model.config["sliding_window"] = window;
-  model.config["layer_types"] = std::move(types);
-}
 
 // Heads may be counted layer by layer.
 void read_laguna_heads(ModelReader& model) {
@@ -141,14 +122,15 @@ void read_laguna(ModelReader& model) {
   read_laguna_heads(model);
   Json& config = model.config;
   read_rope(model, config.at("head_dim").get<int64_t>());
-  split_rope(model, false);
-  read_laguna_windows(model);
+  split_rope(model);
+  (void)read_windows(model, 4, WindowOrder::kFullFirst);
   read_experts(model, "num_experts", "moe_intermediate_size");
   config["shared_expert_intermediate_size"] = model.integer("expert_shared_feed_forward_length");
   config["moe_routed_scaling_factor"] = model.find_number("expert_weights_scale").value_or(1.0);
-  for (const char* key : {"expert_gating_func", "expert_weights_norm", "expert_shared_count",
-                          "leading_dense_block_count"}) {
-    model.pass_over(key);  // the class has one; the tensors say it
+  expect_gating(model, kGatingSigmoid);
+  expect_normed_weights(model);
+  for (const char* key : {"expert_shared_count", "leading_dense_block_count"}) {
+    model.pass_over(key);  // the tensors say it
   }
   config["mlp_layer_types"] = read_mlp_layer_types(model);
   read_attention_bias(model);
@@ -167,7 +149,7 @@ void read_laguna(ModelReader& model) {
 void read_mellum(ModelReader& model) {
   const std::string mlp = kMlp;
   read_decoder(model, "MellumForCausalLM", "mellum");
-  split_rope(model, true);
+  split_rope(model);
   (void)read_windows(model, 4);
   read_experts(model, "num_experts", "moe_intermediate_size");
   model.config["norm_topk_prob"] = true;
