@@ -208,8 +208,16 @@ TEST_CASE("inspect tells what an adapter says of itself, without its model") {
   std::filesystem::copy(folder, beside, std::filesystem::copy_options::recursive);
   std::ofstream(beside + "/config.json") << "{}";
   CHECK(holds_adapter(beside));
-  std::ofstream(beside + "/model-00001-of-00002.safetensors") << "x";
-  CHECK_FALSE(holds_adapter(beside));
+  for (const char* weights :
+       {"model-00001-of-00002.safetensors", "pytorch_model-00002-of-00002.safetensors",
+        "pytorch_model.bin", "model.safetensors.index.json", "weights-Q8_0.gguf"}) {
+    INFO(weights);
+    std::ofstream(beside + "/" + weights) << "x";
+    CHECK_FALSE(holds_adapter(beside));
+    std::filesystem::remove(beside + "/" + weights);
+  }
+  std::ofstream(beside + "/training_args.bin") << "x";
+  CHECK(holds_adapter(beside));
   CHECK_FALSE(holds_adapter(kModels + "gpt2-untied-f16"));
 }
 
