@@ -80,8 +80,9 @@ std::vector<const StoredTensor*> collect(const Json& /*config*/,
   const int64_t outputs = padded(stored_rows(spec));
   const int64_t groups = first_size(find_part(checkpoint, spec, "q_scale_max"));
   ArrayCollector arrays(checkpoint, spec, problems);
-  arrays.require("q_weight", {"I32"}, {{first_size(codes), outputs}});
   arrays.require("q_scale_max", {"F16"}, {{groups}});
+  if (groups == 0) return {};
+  arrays.require("q_weight", {"I32"}, {{first_size(codes), outputs}});
   arrays.require("q_groups", {"I16"}, {{2 * groups}});
   arrays.require("q_scale", {"I32"}, {{groups, outputs / 8}});
   arrays.require("q_invperm", {"I32"}, {{spec.cols}});
