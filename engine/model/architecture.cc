@@ -575,8 +575,9 @@ const Architecture& find_architecture(const JsonReader& config) {
   const std::string model_type = config.string_or("model_type", "");
   for (const std::string& name : names) {
     for (const Architecture* architecture : kArchitectures) {
-      const bool is_its_type = has(architecture->model_types, model_type);
-      if (is_its_type && name == architecture->computed_by) return *architecture;
+      const std::string_view other = architecture->computed_by;
+      if (other.empty() || !has(architecture->model_types, model_type)) continue;
+      if (name == other || stem_of(name) == stem_of(other)) return *architecture;
     }
     for (const Architecture* architecture : kArchitectures) {
       if (has(architecture->names, name)) return *architecture;

@@ -35,6 +35,13 @@ struct LatentFields {
   bool rotates = true;              // else nothing tells positions apart
 };
 
+// Whether neighbours of a head are rotated, rather than its halves: unless the file says otherwise,
+// and with null it does.
+inline bool rotates_pairs(const JsonReader& config) {
+  constexpr const char* kField = "rope_interleave";
+  return config.boolean_or(kField, !config.json().contains(kField));
+}
+
 // Which names read_decoder_config looks at in a family with latent attention: all heads have keys
 // and values of their own, and what of a head is rotated is a field.
 DecoderFields latent_decoder_fields(DecoderFields fields, int64_t default_rotary_dim = 64);

@@ -35,6 +35,9 @@ TEST_CASE("a class that computes several families is that of the model_type") {
   CHECK(family_of("DeepseekV3ForCausalLM", "sarvam_mla") == "SarvamMLAForCausalLM");
   CHECK(family_of("Glm4MoeForCausalLM", "glm4_moe") == "Glm4MoeForCausalLM");
   CHECK(family_of("LlamaForCausalLM", "llama") == "LlamaForCausalLM");
+  CHECK(family_of("LlamaModel", "exaone") == "ExaoneForCausalLM");  // saved without a head
+  CHECK_THAT(refused("", {{"model_type", "sarvam_moe"}}, Code::kUnsupported),
+             Catch::Contains("architectures"));
   // What computes another is no name of it.
   CHECK_THAT(refused("LlamaForCausalLM", {{"model_type", "sarvam_moe"}}, Code::kInvalidArgument),
              Catch::Contains("'sarvam_moe' does not go with the architecture LlamaForCausalLM"));
@@ -50,6 +53,22 @@ TEST_CASE("EXAONE 3 takes the names of its fields that others have, and no contr
   CHECK_THAT(refused("ExaoneForCausalLM", {{"num_layers", 3}, {"num_hidden_layers", 4}},
                      Code::kInvalidArgument),
              Catch::Contains("contradicts"));
+}
+
+TEST_CASE("IQuest-Coder's heads divide hidden_size where the file says null") {
+  const Json config = {{"hidden_size", 2048}, {"num_attention_heads", 32}};
+  CHECK(read("IQuestCoderForCausalLM", config).head_dim == 128);
+  Json null = config;
+  null["head_dim"] = nullptr;
+  CHECK(read("IQuestCoderForCausalLM", null).head_dim == 64);
+}
+
+TEST_CASE("null for whether pairs of a head are rotated means halves") {
+  for (const char* name : {"DeepseekV3ForCausalLM", "AXK1ForCausalLM", "SarvamMLAForCausalLM"}) {
+    INFO(name);
+    CHECK(read(name, Json::object()).ropes.front().interleaved);
+    CHECK_FALSE(read(name, {{"rope_interleave", nullptr}}).ropes.front().interleaved);
+  }
 }
 
 TEST_CASE("IQuest-Coder refuses what its class refuses") {

@@ -24,8 +24,7 @@ ModelConfig read_ax_k1(const JsonReader& config) {
                                                          .default_max_positions = 32768,
                                                          .default_bos = 163691,
                                                          .default_eos = 163691}));
-  read_latent_attention(config, {}, {.interleaved = config.boolean_or("rope_interleave", true)},
-                        model);
+  read_latent_attention(config, {}, {.interleaved = rotates_pairs(config)}, model);
   read_deepseek_experts(config,
                         {.default_num_experts = 192,
                          .default_top_k = 8,

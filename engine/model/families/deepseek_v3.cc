@@ -26,8 +26,7 @@ ModelConfig read_deepseek_v3(const JsonReader& config) {
                                                          .default_max_positions = 4096,
                                                          .default_bos = 0,
                                                          .default_eos = 1}));
-  read_latent_attention(config, {}, {.interleaved = config.boolean_or("rope_interleave", true)},
-                        model);
+  read_latent_attention(config, {}, {.interleaved = rotates_pairs(config)}, model);
   read_deepseek_experts(config,
                         {.default_num_experts = 256,
                          .default_top_k = 8,

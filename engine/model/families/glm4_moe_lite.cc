@@ -28,7 +28,7 @@ ModelConfig read_glm4_moe_lite(const JsonReader& config) {
                                                          .default_eos = 1}));
   read_latent_attention(
       config, {.default_query_rank = 768, .default_kept_dim = 192, .default_value_dim = 256},
-      {.interleaved = config.boolean_or("rope_interleave", true)}, model);
+      {.interleaved = rotates_pairs(config)}, model);
   read_deepseek_experts(config,
                         {.default_num_experts = 64,
                          .default_top_k = 4,

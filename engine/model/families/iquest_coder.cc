@@ -12,12 +12,13 @@ namespace tgi {
 namespace {
 
 ModelConfig read_iquest_coder(const JsonReader& config) {
+  const bool divides = config.json().contains("head_dim") && !config.has("head_dim");  // null
   ModelConfig model = read_decoder_config(config, {.default_vocab_size = 76800,
                                                    .default_hidden_size = 5120,
                                                    .default_num_layers = 80,
                                                    .default_num_heads = 40,
                                                    .default_num_kv_heads = 8,
-                                                   .default_head_dim = 128,
+                                                   .default_head_dim = divides ? 0 : 128,
                                                    .default_intermediate = 27648,
                                                    .default_max_positions = 131072,
                                                    .default_norm_eps = 1e-5});

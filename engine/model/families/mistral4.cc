@@ -46,7 +46,7 @@ ModelConfig read_mistral4(const JsonReader& given) {
                                                          .default_intermediate = 12288,
                                                          .default_max_positions = 1048576}));
   // rope_parameters give the rotated columns as a part of the whole head too.
-  const RopeTraits rope = {.interleaved = config.boolean_or("rope_interleave", true),
+  const RopeTraits rope = {.interleaved = rotates_pairs(config),
                            .columns = model.head_dim,
                            .fields = kMistral4RopeFields};
   const PositionScale query_scale = read_query_scale(config, model, rope);

@@ -62,8 +62,8 @@ ModelConfig read_sarvam_mla(const JsonReader& given) {
                                                          .default_max_positions = 4096,
                                                          .default_bos = 0,
                                                          .default_eos = 1}));
-  read_latent_attention(config, {.default_query_rank = 0},
-                        {.interleaved = config.boolean_or("rope_interleave", true)}, model);
+  read_latent_attention(config, {.default_query_rank = 0}, {.interleaved = rotates_pairs(config)},
+                        model);
   read_deepseek_experts(config,
                         {.default_num_experts = 128,
                          .default_top_k = 8,

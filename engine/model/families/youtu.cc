@@ -23,8 +23,7 @@ ModelConfig read_youtu(const JsonReader& config) {
                                                          .default_tied = true,
                                                          .default_bos = 128000,
                                                          .default_eos = 128001}));
-  read_latent_attention(config, {}, {.interleaved = config.boolean_or("rope_interleave", true)},
-                        model);
+  read_latent_attention(config, {}, {.interleaved = rotates_pairs(config)}, model);
   return model;
 }
 
