@@ -48,7 +48,7 @@ extern const Architecture kGlm4vText, kGlmOcrText, kGlm4vMoeText, kGlm4v, kGlmOc
 extern const Architecture kLfm3, kLfm3Vl, kLaguna, kQwen25OmniText, kQwen3OmniMoeText, kQwen25Omni,
     kQwen3OmniMoe;
 extern const Architecture kExaone, kIquestCoder, kAxK1, kSarvamMoe, kSarvamMla, kOlmoHybrid,
-    kKimiLinear, kLing3;
+    kKimiLinear, kLing3, kPhi4Multimodal, kPhi4Mm, kFlint;
 
 namespace {
 
@@ -217,6 +217,9 @@ constexpr std::array kArchitectures = {
     &kOlmoHybrid,
     &kKimiLinear,
     &kLing3,
+    &kPhi4Multimodal,
+    &kPhi4Mm,
+    &kFlint,
 };
 
 constexpr const char* kConfigFile = "config.json";

@@ -1,5 +1,5 @@
-// What the readers of EXAONE 3, IQuest-Coder, A.X K1, Sarvam, OLMo Hybrid, Kimi Linear and Ling 3
-// make of their own fields, and what they refuse.
+// What the readers of EXAONE 3, IQuest-Coder, A.X K1, Sarvam, OLMo Hybrid, Kimi Linear, Ling 3,
+// Flint and Phi-4-multimodal make of their own fields, and what they refuse.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -205,6 +205,44 @@ TEST_CASE("Ling 3 takes heads of its states by either name, and a bound below 0"
   CHECK(read(name, {{"kda_safe_gate", false}}).state.floor == 0.0F);
   CHECK_THAT(refused(name, {{"kda_lower_bound", 0.5}}, Code::kInvalidArgument),
              Catch::Contains("kda_lower_bound: expected a logarithm below 0"));
+}
+
+TEST_CASE("Flint sees everything in its first two layers, every fourth and the last") {
+  const ModelConfig model = read("FlintForCausalLM", {{"num_hidden_layers", 7}});
+  std::vector<int32_t> windows;
+  for (const LayerPlan& layer : model.layers) {
+    windows.push_back(layer.sliding_window);
+    CHECK((layer.rope == kNoRope) == (layer.sliding_window == 0));
+  }
+  CHECK(windows == std::vector<int32_t>{0, 0, 513, 513, 513, 0, 0});
+  CHECK(model.layers[1].mlp == MlpKind::kDense);
+  CHECK(model.layers[2].mlp == MlpKind::kExperts);
+  CHECK(model.experts.route.score == RouterScore::kSigmoid);
+  CHECK(read("FlintForCausalLM", {{"num_hidden_layers", 3}, {"mlp_only_layers", Json::array()}})
+            .layers[0]
+            .mlp == MlpKind::kExperts);
+}
+
+TEST_CASE("Phi-4-multimodal's first files say more, and have adapters beside their matrices") {
+  const Json config = {{"architectures", {"Phi4MMForCausalLM"}},
+                       {"model_type", "phi4mm"},
+                       {"num_hidden_layers", 1},
+                       {"partial_rotary_factor", 0.75},
+                       {"sliding_window", 262144},
+                       {"full_attn_mod", 1},
+                       {"lm_head_bias", false},
+                       {"vision_lora", {{"r", 256}}},
+                       {"speech_lora", {{"r", 320}}},
+                       {"embd_layer", {{"embedding_cls", "image_audio"}}},
+                       {"audio_processor", Json::object()},
+                       {"img_processor", nullptr}};
+  const LoadedConfig loaded = load_config(config);
+  CHECK(loaded.config.eos_token_ids == std::vector<int32_t>{199999, 200020});
+  CHECK(loaded.config.ropes.front().rotary_dim == 72);
+  const TensorTable table(loaded);
+  CHECK(table.find(Role::kQkv, 0)->name == "model.layers.0.self_attn.qkv_proj.base_layer.weight");
+  CHECK_THAT(refused("Phi4MultimodalForCausalLM", {{"full_attn_mod", 2}}, Code::kUnsupported),
+             Catch::Contains("full_attn_mod"));
 }
 
 }  // namespace

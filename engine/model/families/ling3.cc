@@ -34,7 +34,7 @@ float read_floor(const JsonReader& config) {
 
 // transformers writes the sizes of these layers under names of their own, and a head_dim of its
 // latent attention; published files have one head_dim for these layers.
-Json with_linear_fields(const Json& given) {
+Json with_linear_sizes(const Json& given) {
   Json out = given;
   const auto take = [&](const char* name, const char* from) {
     if (!out.contains(name) && out.contains(from)) out[name] = out[from];
@@ -46,7 +46,7 @@ Json with_linear_fields(const Json& given) {
 }
 
 ModelConfig read_ling3(const JsonReader& given) {
-  const Json json = with_linear_fields(given.json());
+  const Json json = with_linear_sizes(given.json());
   const JsonReader config(json, "");
   ModelConfig model =
       read_decoder_config(config, latent_decoder_fields({.default_vocab_size = 157184,

@@ -21,6 +21,23 @@ SARVAM_MLA = without(DEEPSEEK3, "q_lora_rank", "n_routed_experts", "n_shared_exp
     architectures=["SarvamMLAForCausalLM"], model_type="sarvam_mla", num_experts=6, num_shared_experts=1, n_group=1,
     topk_group=1, first_k_dense_replace=1)
 
+FLINT = architecture(
+    "FlintForCausalLM", "flint", rms_norm_eps=1e-6, hidden_act="silu", head_dim=8, attention_bias=False, num_hidden_layers=4,
+    intermediate_size=30, moe_intermediate_size=10, shared_expert_intermediate_size=14, num_experts=6, num_experts_per_tok=2,
+    norm_topk_prob=True, decoder_sparse_step=1, mlp_only_layers=[0], sliding_window=7, rope_scaling=None,
+    layer_types=["full_attention", "sliding_attention", "sliding_attention", "full_attention"])
+SINKS = {"keep_float32": ["softmax_offset", "gate.weight"]}
+# What they see and hear by, as small as it can be.
+PHI4_PARTS = dict(
+    vision_config=dict(hidden_size=16, intermediate_size=16, num_hidden_layers=2, num_attention_heads=2, image_size=28,
+                       patch_size=14, crop_size=28),
+    audio_config=dict(hidden_size=16, intermediate_size=16, num_blocks=1, num_attention_heads=2, ext_pw_out_channel=16,
+                      depthwise_separable_out_channel=16, input_size=8, nemo_conv_channels=8, downsample_rate=8))
+PHI4_MULTIMODAL = architecture(
+    "Phi4MultimodalForCausalLM", "phi4_multimodal", rms_norm_eps=1e-5, hidden_act="silu", partial_rotary_factor=0.75,
+    hidden_size=32, original_max_position_embeddings=24, sliding_window=None, pad_token_id=0, **PHI4_PARTS,
+    rope_scaling=dict(type="longrope", short_factor=[1.0, 1.1, 1.2], long_factor=[1.0, 2.0, 3.5]))
+
 # name -> (config.json, storage)
 MODELS = {
     "exaone": (EXAONE, NEWEST),
@@ -70,4 +87,18 @@ MODELS = {
         new_dtype(without(SARVAM_MLA, "num_experts", "num_shared_experts") | dict(
             architectures=["DeepseekV3ForCausalLM"], n_routed_experts=8, n_shared_experts=2, n_group=4, topk_group=2,
             q_lora_rank=9, rope_interleave=False)), NEWEST | CORRECTION | {"shards": 2}),
+    "flint": (FLINT, NEWEST | SINKS),
+    "flint-biases-tied-f16": (
+        new_rope(without(FLINT, "rope_scaling") | dict(
+            attention_bias=True, tie_word_embeddings=True, num_key_value_heads=1, norm_topk_prob=False, num_experts_per_tok=3,
+            mlp_only_layers=[], decoder_sparse_step=2, torch_dtype="float16"), rope_type="default"), NEWEST | SINKS),
+    "flint-default-layers": (
+        without(FLINT, "layer_types", "mlp_only_layers") | dict(
+            num_hidden_layers=5, num_attention_heads=3, num_key_value_heads=3, head_dim=10, sliding_window=20),
+        NEWEST | SINKS | {"shards": 2}),
+    "phi4-multimodal": (PHI4_MULTIMODAL, NEWEST | {"prompt_lengths": (30, 33, 40)}),
+    "phi4-multimodal-tied-f16": (
+        new_rope(without(PHI4_MULTIMODAL, "rope_scaling", "partial_rotary_factor") | dict(
+            tie_word_embeddings=True, num_key_value_heads=1, sliding_window=9, torch_dtype="float16"),
+            rope_type="default", partial_rotary_factor=0.5), NEWEST),
 }
