@@ -286,8 +286,14 @@ void read_biases(ModelReader& model) {
   model.config["mlp_bias"] = model.has_tensor("blk.0.ffn_up.bias");
 }
 
-void name_bare(ModelReader& model, std::string_view stored, const std::string& name) {
-  model.rules.push_back({.stored = std::string(stored), .name = name, .bias_suffix = ""});
+void name_bare(ModelReader& model,
+               std::string_view stored,
+               const std::string& name,
+               const char* stored_suffix) {
+  model.rules.push_back({.stored = std::string(stored),
+                         .name = name,
+                         .bias_suffix = "",
+                         .stored_suffix = stored_suffix});
 }
 
 namespace {

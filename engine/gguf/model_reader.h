@@ -47,6 +47,9 @@ struct TensorRule {
   std::vector<int64_t> shape{};  // (optional)
   // (optional) What follows the name of a bias, where nothing follows that of a weight.
   std::optional<std::string> bias_suffix{};
+  // What follows `stored` of a tensor whose name here ends without a suffix, as bias_suffix ""
+  // says.
+  std::string stored_suffix = ".bias";
   std::vector<int64_t> shape_of_weight{};  // (optional) the same as `shape`, but not of a bias
 };
 
@@ -210,8 +213,11 @@ void name_expert_stacks(ModelReader& model,
 // Gate and up of all experts as one stack, EXPERTS.gate_up_proj, whether they are one here or two;
 // and EXPERTS.down_proj.
 void name_gate_up_stacks(ModelReader& model, const std::string& experts);
-// A tensor whose name there has no ".weight".
-void name_bare(ModelReader& model, std::string_view stored, const std::string& name);
+// A tensor whose name there has no ".weight", or what else follows it here.
+void name_bare(ModelReader& model,
+               std::string_view stored,
+               const std::string& name,
+               const char* stored_suffix = ".weight");
 
 // Layers that predict further tokens come after those that are counted elsewhere: left out.
 void drop_predicting_layers(ModelReader& model);

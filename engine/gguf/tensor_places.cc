@@ -18,19 +18,21 @@ std::optional<TensorPlace> find_place(std::span<const TensorRule> rules,
   for (const TensorRule& rule : rules) {
     const bool is_of_layer = rule.stored.find("{layer}") != std::string::npos;
     const bool is_of_stack = rule.name.find("{expert}") != std::string::npos;
-    if (is_of_layer != (tensor.layer >= 0) || is_of_stack != (tensor.expert >= 0)) continue;
+    const bool is_one_of_many = tensor.expert >= 0 && !tensor.is_stacked;
+    if (is_of_layer != (tensor.layer >= 0) || is_of_stack != is_one_of_many) continue;
     std::string name = replaced(rule.name, "{layer}", layer);
     name = replaced(name, "{expert}", std::to_string(tensor.expert));
     const std::string weight = name + (rule.bias_suffix ? "" : ".weight");
     const std::string bias = name + rule.bias_suffix.value_or(".bias");
-    // Where both are the same, what is stored is a bias.
-    const bool is_bias = tensor.name == bias;
-    if (!is_bias && tensor.name != weight) continue;
-    return TensorPlace{
-        .stored = replaced(rule.stored, "{layer}", layer) + (is_bias ? ".bias" : ".weight"),
-        .rule = &rule,
-        .is_bias = is_bias,
-        .is_of_stack = is_of_stack};
+    // Where both are the same, the rule says what is stored.
+    const bool is_bare = weight == bias;
+    const bool is_bias = tensor.name == bias && (!is_bare || rule.stored_suffix == ".bias");
+    if (tensor.name != bias && tensor.name != weight) continue;
+    const std::string suffix = is_bare ? rule.stored_suffix : is_bias ? ".bias" : ".weight";
+    return TensorPlace{.stored = replaced(rule.stored, "{layer}", layer) + suffix,
+                       .rule = &rule,
+                       .is_bias = is_bias,
+                       .is_of_stack = is_of_stack || tensor.is_stacked};
   }
   return std::nullopt;
 }

@@ -13,9 +13,10 @@
 namespace tgi::gguf {
 
 struct ModelTensor {
-  std::string_view name;  // "model.layers.3.self_attn.q_proj.weight"
-  int32_t layer = -1;     // -1: not of a layer
-  int32_t expert = -1;    // -1: not of an expert
+  std::string_view name;    // "model.layers.3.self_attn.q_proj.weight"
+  int32_t layer = -1;       // -1: not of a layer
+  int32_t expert = -1;      // -1: not of an expert
+  bool is_stacked = false;  // one tensor has the matrices of all experts
 };
 
 struct TensorPlace {

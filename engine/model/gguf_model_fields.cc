@@ -36,6 +36,9 @@ class FieldWriter {
   void text(std::string_view key, std::string_view value) {
     fields_.put_text(prefix_ + std::string(key), value);
   }
+  void integers(std::string_view key, const std::vector<int32_t>& values) {
+    fields_.put_integers(prefix_ + std::string(key), values);
+  }
   void booleans(std::string_view key, const std::vector<bool>& values) {
     fields_.put_booleans(prefix_ + std::string(key), values);
   }
@@ -79,6 +82,38 @@ void put_parallel(FieldWriter& out) {
   out.boolean("use_parallel_residual", out.config().parallel_branches);
 }
 
+void put_granite_swa(FieldWriter& out) {
+  put_granite(out);
+  put_window_pattern(out);
+}
+
+// Layers without a window have heads of another length, and those that read others' keys and values
+// may be of another width.
+void put_gemma4(FieldWriter& out) {
+  const ModelConfig& config = out.config();
+  std::vector<int32_t> kv_heads;
+  std::vector<int32_t> widths;
+  int32_t num_shared = 0;
+  for (int32_t i = 0; i < config.num_layers; ++i) {
+    const LayerPlan& layer = config.layers[static_cast<size_t>(i)];
+    const KvHeads heads = kv_heads_of(config, i);
+    kv_heads.push_back(heads.num_kv_heads);
+    widths.push_back(layer.intermediate_size > 0 ? layer.intermediate_size
+                                                 : config.intermediate_size);
+    if (layer.kv_layer != kOwnKv) ++num_shared;
+    const std::string suffix = layer.sliding_window > 0 ? "_swa" : "";
+    for (const char* key :
+         {"attention.key_length", "attention.value_length", "rope.dimension_count"}) {
+      out.integer(key + suffix, heads.head_dim);
+    }
+  }
+  out.integers("attention.head_count_kv", kv_heads);
+  out.integers("feed_forward_length", widths);
+  out.integer("attention.shared_kv_layers", num_shared);
+  out.integer("embedding_length_per_layer_input", config.layer_inputs.size);
+  put_window_pattern(out);
+}
+
 struct Target {
   std::string_view class_name;
   std::string_view architecture;
@@ -98,11 +133,21 @@ constexpr Target kTargets[] = {
     {"GPTNeoXForCausalLM", "gptneox", put_parallel},
     {"Gemma2ForCausalLM", "gemma2"},
     {"Gemma3ForCausalLM", "gemma3"},
+    {"Gemma3ForConditionalGeneration", "gemma3"},
+    {"Gemma4ForCausalLM", "gemma4", put_gemma4},
+    {"Gemma4ForConditionalGeneration", "gemma4", put_gemma4},
     {"GemmaForCausalLM", "gemma"},
+    {"Glm4ForCausalLM", "glm4"},
+    {"Glm4MoeForCausalLM", "glm4moe"},
+    {"GlmForCausalLM", "chatglm"},
     {"GraniteForCausalLM", "granite", put_granite},
+    {"GraniteSWAForCausalLM", "granite_swa", put_granite_swa},
+    {"HYV3ForCausalLM", "hy_v3"},
     {"HunYuanDenseV1ForCausalLM", "hunyuan-dense"},
     {"InternLM3ForCausalLM", "llama"},
+    {"Jais2ForCausalLM", "jais2"},
     {"LlamaForCausalLM", "llama"},
+    {"MiniMaxM2ForCausalLM", "minimax-m2"},
     {"MistralForCausalLM", "llama"},
     {"MixtralForCausalLM", "llama"},
     {"NemotronForCausalLM", "nemotron"},
@@ -182,7 +227,20 @@ void put_experts(FieldWriter& out) {
   out.integer("expert_feed_forward_length", experts.intermediate_size);
   if (experts.shared_intermediate_size > 0) {
     out.integer("expert_shared_feed_forward_length", experts.shared_intermediate_size);
+    out.integer("expert_shared_count",
+                experts.shared_intermediate_size / std::max(experts.intermediate_size, 1));
   }
+  const RouteRule& route = experts.route;
+  constexpr int64_t kSoftmax = 1;  // as files count what makes scores of logits
+  constexpr int64_t kSigmoid = 2;
+  out.integer("expert_gating_func", route.score == RouterScore::kSigmoid ? kSigmoid : kSoftmax);
+  out.boolean("expert_weights_norm", route.normalises);
+  out.number("expert_weights_scale", route.scale);
+  out.integer("expert_group_count", route.num_groups);
+  out.integer("expert_group_used_count", route.top_groups);
+  const auto first = std::ranges::find_if(
+      out.config().layers, [](const LayerPlan& layer) { return layer.mlp != MlpKind::kDense; });
+  out.integer("leading_dense_block_count", first - out.config().layers.begin());
 }
 
 // Of the layers with a window, or of those without; null: none of them is rotated.

@@ -73,9 +73,11 @@ FloatMatrix SourceModel::read_matrix(const TensorEntry& entry) const {
   const bool transposed = entry.spec->transposed;
   const int64_t row_stride = transposed ? 1 : entry.cols;
   const int64_t col_stride = transposed ? entry.rows : 1;
+  // Of those that lie one behind the other, that expert's.
+  const int64_t first = entry.num_stacked > 0 ? entry.expert * entry.rows * entry.cols : 0;
   const std::byte* data = checkpoint_.bytes(tensor).data();
   for (int64_t row = 0; row < out.rows; ++row) {
-    int64_t at = row * row_stride;
+    int64_t at = first + row * row_stride;
     for (float& value : out.row(row)) {
       value = read_element(data, *tensor.dtype, at);
       at += col_stride;

@@ -34,8 +34,9 @@ void read_layer_inputs(ModelReader& model) {
   const auto size = model.find_integer("embedding_length_per_layer_input").value_or(0);
   model.config["hidden_size_per_layer_input"] = size;
   if (size == 0) return;
+  const GgufTensor* const table = model.find_tensor("per_layer_token_embd.weight");
   model.config["vocab_size_per_layer_input"] =
-      model.tensor("per_layer_token_embd.weight").shape.front();
+      table != nullptr ? table->shape.front() : model.config.at("vocab_size").get<int64_t>();
 }
 
 void name_gemma_block(ModelReader& model) {
@@ -125,6 +126,11 @@ void read_gemma4_heads(ModelReader& model) {
   kv_heads.resize(static_cast<size_t>(model.num_layers()), num_heads);
   config["num_attention_heads"] = num_heads;
   config["num_key_value_heads"] = kv_heads.front();
+  for (int64_t layer = model.num_layers() - 1; layer >= 0; --layer) {
+    if (has_window(model, layer)) {
+      config["num_key_value_heads"] = kv_heads[static_cast<size_t>(layer)];
+    }
+  }
   config["head_dim"] = head_dim;
   Json layers = Json::object();
   bool lacks_values = false;
@@ -204,8 +210,8 @@ void read_gemma4_experts(ModelReader& model) {
 void name_gemma4_experts(ModelReader& model) {
   const std::string layer = "model.layers.{layer}.";
   model.name("blk.{layer}.ffn_gate_inp", layer + "router.proj");
-  name_bare(model, "blk.{layer}.ffn_gate_inp.scale", layer + "router.scale");
-  name_bare(model, "blk.{layer}.ffn_down_exps.scale", layer + "router.per_expert_scale");
+  name_bare(model, "blk.{layer}.ffn_gate_inp.scale", layer + "router.scale", "");
+  name_bare(model, "blk.{layer}.ffn_down_exps.scale", layer + "router.per_expert_scale", "");
   name_gate_up_stacks(model, layer + "experts");
   model.name("blk.{layer}.post_ffw_norm_1", layer + "post_feedforward_layernorm_1");
   model.name("blk.{layer}.pre_ffw_norm_2", layer + "pre_feedforward_layernorm_2");

@@ -87,7 +87,7 @@ void read_hy_v3(ModelReader& model) {
   name_decoder(model);
   name_qk_norms(model);
   model.name("blk.{layer}.ffn_gate_inp", mlp + ".router.gate");
-  name_choice_bias(model, mlp + ".expert_bias");
+  name_bare(model, "blk.{layer}.exp_probs_b", mlp + ".expert_bias", "");
   name_experts(model, mlp + ".experts");
   name_shared_experts(model, mlp + ".shared_mlp");
 }

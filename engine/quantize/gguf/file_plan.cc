@@ -158,13 +158,19 @@ class Planner {
   void place_by(std::span<const gguf::TensorRule> rules) {
     std::map<std::string, size_t> stacks;
     std::vector<std::string> without_place;
+    std::set<std::pair<std::string, std::string>> placed;
     for (const TensorEntry& entry : source_.table().entries()) {
       if (find_stated(entry) != nullptr) continue;
-      const auto place = gguf::find_place(rules, {entry.name, entry.layer, entry.expert});
+      const bool is_stacked =
+          entry.num_stacked > 0 && !entry.is_vector() && entry.spec->turns.count == 1;
+      const auto place =
+          gguf::find_place(rules, {entry.name, entry.layer, entry.expert, is_stacked});
       if (!place || entry.stored_names().size() != 1) {
         without_place.push_back(entry.name);
         continue;
       }
+      // Values may be what the matrix of keys gives, and that matrix is there already.
+      if (!place->is_of_stack && !placed.emplace(place->stored, entry.name).second) continue;
       GgufTensorPlan tensor{.name = place->stored, .shape = shape_of(entry), .sources = {&entry}};
       if (!place->is_bias) tensor.change = place->rule->change;
       if (place->rule->order.rows) {
@@ -208,8 +214,23 @@ class Planner {
     }
   }
 
+  // Frequencies of layers that see everything, of which the later ones turn nothing.
+  void add_proportional_factors() {
+    const ModelConfig& config = source_.model().config;
+    for (const LayerPlan& layer : config.layers) {
+      if (layer.sliding_window > 0 || layer.rope == kNoRope) continue;
+      const RopeSpec& rope = config.ropes[static_cast<size_t>(layer.rope)];
+      if (std::ranges::find(rope.inv_freq, 0.0F) == rope.inv_freq.end()) return;
+      constexpr float kNever = 1e30F;
+      std::vector<float> factors;
+      for (const float frequency : rope.inv_freq) factors.push_back(frequency == 0 ? kNever : 1.0F);
+      return add_made("rope_freqs.weight", std::move(factors));
+    }
+  }
+
   // Divisors of frequencies that no field can say: Llama 3's, and what LongRoPE lists.
   void add_rope_factors() {
+    add_proportional_factors();
     const Json& json = source_.model().json;
     Json scaling = json.value("rope_scaling", Json());
     if (!scaling.is_object()) scaling = json.value("rope_parameters", Json());

@@ -67,8 +67,9 @@ class Run {
       calibration_ = read_calibration(options_.calibration, model.config, tokenizer);
     } else if (!options_.calibration.file.empty()) {
       throw Error(Code::kUnsupported,
-                  "models with experts, states or latent attention are written to GGUF files "
-                  "without a calibration text so far; leave out --calibration");
+                  "models with experts, states, latent attention, rows for each layer or layers "
+                  "whose heads differ are written to GGUF files without a calibration text so far; "
+                  "leave out --calibration");
     }
     plan_.fields.put_integer("general.file_type", format_.file_type);
     for (const GgufTensorPlan& tensor : plan_.tensors) {

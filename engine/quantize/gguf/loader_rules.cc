@@ -36,6 +36,27 @@ std::string_view olmoe_fault(const ModelConfig& config) {
   return config.num_kv_heads == config.num_heads ? "" : "k has as many heads as q";
 }
 
+std::string_view gemma4_fault(const ModelConfig& config) {
+  const LayerInputs& inputs = config.layer_inputs;
+  if (inputs.size > 0 && inputs.vocab_size != config.vocab_size) {
+    return "each token has a row for each layer, and there are no others";
+  }
+  const auto own = static_cast<int32_t>(std::ranges::count_if(
+      config.layers, [](const LayerPlan& layer) { return layer.has_own_kv(); }));
+  for (const LayerPlan& layer : config.layers) {
+    if (layer.has_own_kv() || layer.kv_layer == own - (layer.sliding_window > 0 ? 2 : 1)) continue;
+    return "keys and values that others read are those of the last two layers that have some, the "
+           "first of which has a window";
+  }
+  for (const LayerPlan& layer : config.layers) {
+    if (layer.sliding_window > 0 || layer.rope == kNoRope) continue;
+    const RopeSpec& rope = config.ropes[static_cast<size_t>(layer.rope)];
+    const bool turns_all = std::ranges::find(rope.inv_freq, 0.0F) == rope.inv_freq.end();
+    return turns_all ? "it asks for frequencies of which some turn nothing" : "";
+  }
+  return "it asks for a layer without a window";
+}
+
 constexpr auto kNever = Presence::kNever;
 constexpr auto kOptional = Presence::kOptional;
 constexpr auto kRequired = Presence::kRequired;
@@ -43,6 +64,7 @@ constexpr auto kRequired = Presence::kRequired;
 constexpr LoaderRules kRules[] = {
     {.architecture = "apertus", .divides_frequencies = true},
     {.architecture = "arcee", .divides_frequencies = true},
+    {.architecture = "chatglm", .heads_fill_width = true},
     {.architecture = "cohere2", .head = kNever, .heads_fill_width = true},
     {.architecture = "command-r",
      .head = kNever,
@@ -53,6 +75,9 @@ constexpr LoaderRules kRules[] = {
     {.architecture = "gemma", .head = kNever},
     {.architecture = "gemma2", .head = kNever},
     {.architecture = "gemma3"},
+    {.architecture = "gemma4", .divides_frequencies = true, .fault = gemma4_fault},
+    {.architecture = "glm4"},
+    {.architecture = "glm4moe"},
     {.architecture = "gpt2",
      .output_bias = kRequired,
      .mlp_bias = kRequired,
@@ -68,13 +93,21 @@ constexpr LoaderRules kRules[] = {
      .gate_bias = true,
      .divides_frequencies = true,
      .knows_longrope = true},
+    {.architecture = "granite_swa",
+     .output_bias = kOptional,
+     .mlp_bias = kOptional,
+     .gate_bias = true,
+     .divides_frequencies = true},
     {.architecture = "hunyuan-dense"},
+    {.architecture = "hy_v3"},
+    {.architecture = "jais2", .output_bias = kRequired, .mlp_bias = kRequired},
     {.architecture = "llama",
      .output_bias = kOptional,
      .mlp_bias = kOptional,
      .gate_bias = true,
      .divides_frequencies = true,
      .knows_longrope = true},
+    {.architecture = "minimax-m2", .head = kRequired},
     {.architecture = "nemotron",
      .head = kRequired,
      .output_bias = kOptional,
