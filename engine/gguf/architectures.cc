@@ -53,6 +53,7 @@ constexpr GgufArchitecture kArchitectures[] = {
     {"internlm2", read_llama},
     {"jais2", read_jais2},
     {"jamba", read_jamba},
+    {"kimi-linear", read_kimi_linear},
     {"laguna", read_laguna},
     {"lfm2", read_lfm2},
     {"lfm2moe", read_lfm2moe},

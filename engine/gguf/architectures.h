@@ -49,6 +49,7 @@ void read_hunyuan_moe(ModelReader& model);
 void read_hy_v3(ModelReader& model);
 void read_jais2(ModelReader& model);
 void read_jamba(ModelReader& model);
+void read_kimi_linear(ModelReader& model);
 void read_laguna(ModelReader& model);
 void read_lfm2(ModelReader& model);
 void read_lfm2moe(ModelReader& model);
@@ -96,6 +97,9 @@ void read_starcoder2(ModelReader& model);
 
 // The multipliers of Granite and its followers; the names of their experts.
 void read_granite_multipliers(ModelReader& model);
+// DeepSeek's latent attention.
+void read_latents(ModelReader& model);
+void name_latents(ModelReader& model);
 void name_granite_experts(ModelReader& model);
 void name_mixtral_experts(ModelReader& model);
 void name_qwen_experts(ModelReader& model);  // with one that all tokens go to, behind a gate

@@ -32,6 +32,8 @@ void read_ranks(ModelReader& model, int64_t num_heads, int64_t rotated) {
   read_rope(model, rotated);
 }
 
+}  // namespace
+
 void read_latents(ModelReader& model) {
   Json& config = model.config;
   const auto num_heads = model.positive("attention.head_count");
@@ -65,8 +67,6 @@ void name_latents(ModelReader& model) {
   model.name("blk.{layer}.attn_v_b", attention + "kv_b_proj(v)");
   model.name("blk.{layer}.attn_output", attention + "o_proj");
 }
-
-}  // namespace
 
 void read_minicpm3(ModelReader& model) {
   read_sizes(model, "MiniCPM3ForCausalLM", "minicpm3");
