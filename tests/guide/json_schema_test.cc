@@ -229,6 +229,11 @@ TEST_CASE("patterns of the format regex are patterns") {
 }
 
 TEST_CASE("what is not of a format is known where the format is written as a whole") {
+  check_texts(R"({"type":"string","format":"uuid4"})",
+              {R"("6f2b1c7e-0f5d-4a3b-9c1d-2e3f4a5b6c7d")"},
+              {R"("6f2b1c7e-0f5d-1a3b-9c1d-2e3f4a5b6c7d")", R"("x")"});
+  check_texts(R"({"type":"string","format":"ipvanyaddress"})", {R"("1.2.3.4")", R"("::1")"},
+              {R"("1.2.3")"});
   check_texts(R"({"type":"string","not":{"format":"ipv4"}})", {R"("a")", R"("1.2.3.400")"},
               {R"("1.2.3.4")"});
   check_texts(R"({"type":"string","not":{"not":{"format":"date"}}})", {R"("2024-02-29")"},
@@ -296,6 +301,15 @@ TEST_CASE("what cannot be enforced is refused with its path") {
        "schema #/min: \"min\" is no keyword of JSON Schema, so it would change nothing; write "
        "minimum, "
        "minLength"},
+      {R"({"max-len":2})", "schema #/max-len: \"max-len\" is no keyword of JSON Schema"},
+      {R"({"items":{"type":"integer","gte":2}})", "write minimum, or begin its name with"},
+      {R"({"typ":"string"})", "write type, or begin its name with"},
+      {R"({"name":"city","schema":{"type":"object"}})",
+       "schema #/schema: \"schema\" is no keyword of JSON Schema, and none stands beside it, so "
+       "any "
+       "JSON would do"},
+      {R"({"description":"of a town","city":{"type":"string"}})",
+       "with its members in \"properties\""},
       {R"({"ref":"#/$defs/a"})", "schema #/ref: \"ref\" is no keyword of JSON Schema"},
       {R"({"$schema":"http://json-schema.org/draft-07/schema#","dependentRequired":{}})",
        "schema #/dependentRequired: \"dependentRequired\" is newer than the dialect"},

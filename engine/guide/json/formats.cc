@@ -183,7 +183,7 @@ std::string regex() {
 std::vector<Format> make_formats() {
   const std::string hex = "[0-9A-Fa-f]";
   const std::string base64 = "(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?";
-  return {
+  std::vector<Format> all = {
       {"date", date(), "", "", true},
       {"date-time", date() + "[Tt]" + time(), "", "", true},
       {"time", time(), "", "", true},
@@ -197,6 +197,7 @@ std::vector<Format> make_formats() {
       {"ipv4", ipv4(), "", ""},
       {"ip-address", ipv4(), "", ""},
       {"ipv6", ipv6(), "", ""},
+      {"ipvanyaddress", "(?:" + ipv4() + "|" + ipv6() + ")", "", ""},  // pydantic's
       {"uri", uri(false, false), "", ""},
       {"url", uri(false, false), "", ""},
       {"uri-reference", uri(true, false), "", ""},
@@ -225,6 +226,14 @@ std::vector<Format> make_formats() {
       {"float", "", "", ""},
       {"double", "", "", ""},
   };
+  // RFC 9562; pydantic's names.
+  for (const char version : std::string_view("12345678")) {
+    all.push_back(
+        {std::string("uuid") + version,
+         hex + "{8}-" + hex + "{4}-" + version + hex + "{3}-[89ABab]" + hex + "{3}-" + hex + "{12}",
+         "", ""});
+  }
+  return all;
 }
 
 const std::vector<Format>& formats() {

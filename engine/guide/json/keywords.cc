@@ -92,6 +92,27 @@ constexpr KeywordRow kRows[] = {
     {"maxValue", Use::kRefused, Draft::k7, kNoKeyword, "maximum"},
     {"inclusiveMinimum", Use::kRefused, Draft::k7, kNoKeyword, "minimum"},
     {"inclusiveMaximum", Use::kRefused, Draft::k7, kNoKeyword, "maximum"},
+    {"minLen", Use::kRefused, Draft::k7, kNoKeyword, "minLength"},
+    {"maxLen", Use::kRefused, Draft::k7, kNoKeyword, "maxLength"},
+    {"minimumLength", Use::kRefused, Draft::k7, kNoKeyword, "minLength"},
+    {"maximumLength", Use::kRefused, Draft::k7, kNoKeyword, "maxLength"},
+    {"minSize", Use::kRefused, Draft::k7, kNoKeyword, "minLength, minItems or minProperties"},
+    {"maxSize", Use::kRefused, Draft::k7, kNoKeyword, "maxLength, maxItems or maxProperties"},
+    {"exclusiveMin", Use::kRefused, Draft::k7, kNoKeyword, "exclusiveMinimum"},
+    {"exclusiveMax", Use::kRefused, Draft::k7, kNoKeyword, "exclusiveMaximum"},
+    {"lowerBound", Use::kRefused, Draft::k7, kNoKeyword, "minimum"},
+    {"upperBound", Use::kRefused, Draft::k7, kNoKeyword, "maximum"},
+    {"gt", Use::kRefused, Draft::k7, kNoKeyword, "exclusiveMinimum"},
+    {"ge", Use::kRefused, Draft::k7, kNoKeyword, "minimum"},
+    {"gte", Use::kRefused, Draft::k7, kNoKeyword, "minimum"},
+    {"lt", Use::kRefused, Draft::k7, kNoKeyword, "exclusiveMaximum"},
+    {"le", Use::kRefused, Draft::k7, kNoKeyword, "maximum"},
+    {"lte", Use::kRefused, Draft::k7, kNoKeyword, "maximum"},
+    {"typ", Use::kRefused, Draft::k7, kNoKeyword, "type"},
+    {"choices", Use::kRefused, Draft::k7, kNoKeyword, "enum"},
+    {"allowedValues", Use::kRefused, Draft::k7, kNoKeyword, "enum"},
+    {"additionalProps", Use::kRefused, Draft::k7, kNoKeyword, "additionalProperties"},
+    {"patternProps", Use::kRefused, Draft::k7, kNoKeyword, "patternProperties"},
     {"constant", Use::kRefused, Draft::k7, kNoKeyword, "const"},
     {"ref", Use::kRefused, Draft::k7, kNoKeyword, "$ref"},
     {"regex", Use::kRefused, Draft::k7, kNoKeyword, "pattern"},
@@ -133,6 +154,33 @@ bool may_mean(std::string_view name, std::string_view keyword) {
   return word_distance(name, keyword) <= (keyword.size() >= kLong ? 2U : 1U);
 }
 
+const KeywordRow* find_row(std::string_view key) {
+  for (const KeywordRow& row : kRows) {
+    if (row.name == key) return &row;
+  }
+  // Limits are written with hyphens and underscores, too.
+  for (const KeywordRow& row : kRows) {
+    if (row.why == kNoKeyword && bare_name(row.name) == bare_name(key)) return &row;
+  }
+  return nullptr;
+}
+
+// A schema within something else, or a list of members alone: nothing at all would be enforced.
+void refuse_wrapper(const SchemaPlace& schema) {
+  std::string unknown;
+  for (auto member = schema.json->begin(); member != schema.json->end(); ++member) {
+    const KeywordRow* const row = find_row(member.key());
+    if (row != nullptr && row->use == Use::kEnforced) return;
+    const bool is_unknown = row == nullptr && !member.key().starts_with("x-");
+    if (is_unknown && member->is_structured() && unknown.empty()) unknown = member.key();
+  }
+  if (unknown.empty()) return;
+  refuse_schema(path_step(schema.path, unknown),
+                "\"" + unknown +
+                    "\" is no keyword of JSON Schema, and none stands beside it, so any JSON "
+                    "would do; give the schema itself, with its members in \"properties\"");
+}
+
 }  // namespace
 
 std::string_view misspelt_keyword(std::string_view name) {
@@ -154,10 +202,7 @@ void check_keywords(const SchemaPlace& schema) {
   for (auto member = schema.json->begin(); member != schema.json->end(); ++member) {
     const std::string& key = member.key();
     if (key.starts_with("x-")) continue;
-    const KeywordRow* row = nullptr;
-    for (const KeywordRow& candidate : kRows) {
-      if (candidate.name == key) row = &candidate;
-    }
+    const KeywordRow* const row = find_row(key);
     const std::string at = path_step(schema.path, key);
     if (row == nullptr) {
       const std::string_view meant = misspelt_keyword(key);
@@ -182,6 +227,7 @@ void check_keywords(const SchemaPlace& schema) {
                             "\" that $schema names, where it has no effect");
     }
   }
+  if (schema.path == "#") refuse_wrapper(schema);
 }
 
 }  // namespace tgi::guide
