@@ -376,7 +376,9 @@ TEST_CASE("large schemas compile, or are refused, within bounds") {
     all += std::string(i == 0 ? "" : ",") + R"({"anyOf":[{"required":["a)" + n +
            R"("]},{"required":["b)" + n + R"("]}]})";
   }
-  CHECK_THAT(refusal_of(R"({"allOf":[)" + all + "]}"), Catch::Contains("too many to combine"));
+  CHECK_THAT(
+      refusal_of(R"({"allOf":[)" + all + "]}"),
+      Catch::Contains("more than 3000 alternatives, too many to combine; give the branches"));
   std::string doubled = R"({"$ref":"#/$defs/d59","$defs":{"d0":{"type":"null"})";
   for (int i = 1; i < 60; ++i) {
     const std::string ref = R"({"$ref":"#/$defs/d)" + std::to_string(i - 1) + "\"}";

@@ -16,7 +16,8 @@ Demands::Demands() {
 Demand Demands::intern(std::vector<DemandLiteral> literals) {
   constexpr size_t kMaxDemands = 200'000;
   if (literals_.size() >= kMaxDemands) {
-    reject_schema("#", "the schema has too many combinations of its parts");
+    reject_combinations("#", "the parts of the schema have more than " +
+                                 std::to_string(kMaxDemands) + " combinations");
   }
   const auto [place, is_new] =
       ids_.emplace(std::move(literals), static_cast<int32_t>(literals_.size()));

@@ -243,7 +243,8 @@ std::vector<ObjectSet> SchemaPrinter::with_witnesses_placed(const ObjectSet& set
     }
     sets = std::move(more);
     if (sets.size() > kMaxSets) {
-      reject_schema("#", "not comes to too many ways in which a member can differ");
+      reject_combinations("#", "\"not\", or a oneOf, comes to more than " +
+                                   std::to_string(kMaxSets) + " ways in which members can differ");
     }
   }
   // Those of the set itself stand before those that are left.

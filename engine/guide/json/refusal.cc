@@ -25,6 +25,13 @@ void reject_schema(std::string_view at, const std::string& why) {
   throw Error(Code::kInvalidArgument, std::string(kPrefix) + shown_path(at) + ": " + why);
 }
 
+void reject_combinations(std::string_view at, const std::string& what) {
+  reject_schema(at, what +
+                        "; give the branches of oneOf, if and not a required member whose const or "
+                        "enum tells them apart, write anyOf where several may hold, or make them "
+                        "fewer");
+}
+
 Error with_place(const Error& error, std::string_view at) {
   if (std::string_view(error.what()).starts_with(kPrefix)) return error;
   return error.in(std::string(kPrefix) + shown_path(at));

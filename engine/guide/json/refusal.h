@@ -17,6 +17,9 @@ using OrderedJson = nlohmann::ordered_json;
 // What is no schema, or can't be satisfied.
 [[noreturn]] void reject_schema(std::string_view at, const std::string& why);
 
+// What has too many combinations of its parts: what and how many, and what to do about it.
+[[noreturn]] void reject_combinations(std::string_view at, const std::string& what);
+
 // The same error with the place in the schema, if it does not say it yet.
 Error with_place(const Error& error, std::string_view at);
 

@@ -47,7 +47,8 @@ void SetAlgebra::spend(size_t work, const std::string& at) {
   constexpr size_t kMaxWork = 2'000'000;
   work_ += work;
   if (work_ > kMaxWork) {
-    reject_schema(at, "the schema has too many combinations of its parts");
+    reject_combinations(at, "the parts of the schema take more than " + std::to_string(kMaxWork) +
+                                " steps to combine");
   }
 }
 
@@ -63,8 +64,8 @@ void SetAlgebra::add(Alternatives& to, const Alternatives& from, const std::stri
     }
   }
   if (to.size() > kMaxAlternatives) {
-    reject_schema(at, "comes to more than " + std::to_string(kMaxAlternatives) +
-                          " alternatives, too many to combine");
+    reject_combinations(at, "comes to more than " + std::to_string(kMaxAlternatives) +
+                                " alternatives, too many to combine");
   }
 }
 
