@@ -264,6 +264,18 @@ TEST_CASE("any JSON is a grammar of its own") {
   CHECK(accepts_bytes(compile_grammar(any), "[-1.5e3,true]"));
 }
 
+TEST_CASE("mail addresses have at most 64 characters before the @") {
+  Grammar grammar;
+  grammar.set_start(add_json_schema(
+      grammar, nlohmann::ordered_json::parse(R"({"type":"string","format":"email"})")));
+  const auto compiled = compile_grammar(grammar);
+  const auto address = [](size_t length) {
+    return "\"" + std::string(length, 'a') + "@example.org\"";
+  };
+  CHECK(accepts_bytes(compiled, address(64)));
+  CHECK_FALSE(accepts_bytes(compiled, address(65)));
+}
+
 // What programs beside JSON Schema write into schemas describes, as JSON Schema has it.
 TEST_CASE("words of other programs change nothing") {
   Grammar grammar;
