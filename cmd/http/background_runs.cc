@@ -3,9 +3,11 @@
 #include <sys/socket.h>
 
 #include <array>
+#include <exception>
 #include <utility>
 
 #include "base/error.h"
+#include "base/log.h"
 
 namespace tgi::http {
 
@@ -18,49 +20,49 @@ BackgroundRuns::Line BackgroundRuns::open_line() {
 }
 
 BackgroundRuns::~BackgroundRuns() {
-  std::unordered_map<std::string, Run> left;
-  {
-    const std::lock_guard lock(mutex_);
-    for (auto& [id, run] : runs_) run.held.reset();
-    left.swap(runs_);
-  }
-  left.clear();  // each joins
-  join_ended();
+  std::vector<std::jthread> ended;  // each joins
+  std::unique_lock lock(mutex_);
+  for (auto& [id, run] : runs_) run.held.reset();
+  one_ended_.wait(lock, [&] { return runs_.empty(); });
+  ended.swap(ended_);
+  lock.unlock();
 }
 
 void BackgroundRuns::start(const std::string& id, Line line, std::function<void()> work) {
-  join_ended();
   const std::lock_guard lock(mutex_);  // what the thread does last waits until it is in its place
-  Run run{.watched = std::move(line.watched), .held = std::move(line.held), .thread = {}};
-  run.thread = std::jthread([this, id, work = std::move(work)] {
+  Run& made = runs_[id];
+  made = {.watched = std::move(line.watched), .held = std::move(line.held), .thread = {}};
+  try {
+    made.thread = std::jthread([this, id, work = std::move(work)] { run(id, work); });
+  } catch (...) {
+    runs_.erase(id);
+    throw;
+  }
+}
+
+// On a thread of its own. Its descriptors are free when it ends, whoever joins it later.
+void BackgroundRuns::run(const std::string& id, const std::function<void()>& work) {
+  try {
     work();
-    const std::lock_guard end(mutex_);
-    const auto it = runs_.find(id);
-    if (it == runs_.end()) return;  // whoever took it away joins
-    ended_.push_back(std::move(it->second));
-    runs_.erase(it);
-  });
-  runs_.emplace(id, std::move(run));
+  } catch (const std::exception& error) {
+    log_error("what ran in the background failed", {{"id", id}, {"error", error.what()}});
+  }
+  std::vector<std::jthread> before;  // joined without the lock
+  const std::lock_guard lock(mutex_);
+  before.swap(ended_);
+  const auto it = runs_.find(id);
+  ended_.push_back(std::move(it->second.thread));
+  runs_.erase(it);
+  one_ended_.notify_all();
 }
 
 bool BackgroundRuns::cancel(const std::string& id) {
-  Run run;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto it = runs_.find(id);
-    if (it == runs_.end()) return false;
-    run = std::move(it->second);
-    runs_.erase(it);
-  }
-  run.held.reset();
-  run.thread.join();
+  std::unique_lock lock(mutex_);
+  const auto it = runs_.find(id);
+  if (it == runs_.end()) return false;
+  it->second.held.reset();
+  one_ended_.wait(lock, [&] { return !runs_.contains(id); });
   return true;
-}
-
-void BackgroundRuns::join_ended() {
-  std::vector<Run> ended;
-  const std::lock_guard lock(mutex_);
-  ended.swap(ended_);
 }
 
 }  // namespace tgi::http

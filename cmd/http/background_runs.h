@@ -2,6 +2,7 @@
 // requests may generate at once. Thread-safe.
 #pragma once
 
+#include <condition_variable>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -29,10 +30,11 @@ class BackgroundRuns {
   BackgroundRuns(const BackgroundRuns&) = delete;
   BackgroundRuns& operator=(const BackgroundRuns&) = delete;
 
-  // `work` ends soon after the line was let go, and must not throw.
+  // `work` ends soon after the line was let go. What it throws is logged. Throws, and runs nothing,
+  // when no thread can be made.
   void start(const std::string& id, Line line, std::function<void()> work);
 
-  // Ends the run of that name; returns when it has ended. False: none runs.
+  // Ends the run of that name; returns when it has ended, however many ask. False: none runs.
   bool cancel(const std::string& id);
 
  private:
@@ -42,11 +44,13 @@ class BackgroundRuns {
     std::jthread thread;
   };
 
-  void join_ended();
+  void run(const std::string& id, const std::function<void()>& work);
 
   std::mutex mutex_;
+  std::condition_variable one_ended_;
   std::unordered_map<std::string, Run> runs_;  // guarded by mutex_
-  std::vector<Run> ended_;                     // guarded by mutex_: their threads are at their end
+  // Guarded by mutex_. Threads at their end, which the next one joins at its own: one is left.
+  std::vector<std::jthread> ended_;
 };
 
 }  // namespace tgi::http

@@ -16,7 +16,9 @@ namespace {
 constexpr int64_t kNumOthers = 48;
 constexpr int64_t kReserve = kNumOthers + static_cast<int64_t>(TurnedAway::kMaxOpen);
 constexpr int64_t kConnectionsBeyondRequests = 1024;
-constexpr int64_t kLeast = kReserve + 3;  // one request, its client, and one more who is told so
+// Its socket to the daemon, and both ends of its line where it goes on without its client.
+constexpr int64_t kPerRequest = 3;
+constexpr int64_t kLeast = kReserve + kPerRequest + 2;  // one, its client, and one who is told so
 
 }  // namespace
 
@@ -29,12 +31,12 @@ DescriptorBudget plan_descriptors(int64_t limit, int64_t num_requests) {
   }
   num_requests = std::min<int64_t>(num_requests, INT_MAX);
   const int64_t asked_connections = num_requests + kConnectionsBeyondRequests;
-  const int64_t wanted = kReserve + num_requests + asked_connections;
+  const int64_t wanted = kReserve + kPerRequest * num_requests + asked_connections;
   if (limit >= wanted) return {.num_requests = num_requests, .num_connections = asked_connections};
   const int64_t left = limit - kReserve;
   DescriptorBudget out;
-  out.num_requests = std::min(num_requests, left / 3);
-  out.num_connections = std::min(asked_connections, left - out.num_requests);
+  out.num_requests = std::min(num_requests, left / (kPerRequest + 2));
+  out.num_connections = std::min(asked_connections, left - kPerRequest * out.num_requests);
   out.notice = fmt::format(
       "open files are limited to {} (ulimit -n): at most {} requests at once and {} connections, "
       "others get 429; {} would need {}",

@@ -8,7 +8,7 @@
 namespace tgi::http {
 
 struct DescriptorBudget {
-  int64_t num_requests = 0;     // to generate, at once: each has a socket to the daemon
+  int64_t num_requests = 0;     // to generate, at once, in the background as well
   int64_t num_connections = 0;  // of clients
   std::string notice{};         // what to tell the user; "" when all that is asked fits
 };

@@ -5,6 +5,17 @@
 #include "cmd/http/api_error.h"
 
 namespace tgi::http {
+namespace {
+
+int64_t size_of(const StoredResponse& response) {
+  auto size = static_cast<int64_t>(response.answer->json().size());
+  for (const StoredItemsPtr& turn : response.turns) {
+    size += static_cast<int64_t>(turn->json().size());
+  }
+  return size;
+}
+
+}  // namespace
 
 StoredItems::StoredItems(std::string json, std::shared_ptr<std::atomic<int64_t>> num_bytes)
     : json_(std::move(json)), num_bytes_(std::move(num_bytes)) {
@@ -22,13 +33,15 @@ StoredItemsPtr ResponseStore::make_items(const OrderedJson& items) const {
   return std::make_shared<const StoredItems>(dump_json(items), num_bytes_);
 }
 
-void ResponseStore::put(StoredResponse response) {
+ResponseStore::Put ResponseStore::put(StoredResponse response) {
   auto entry = std::make_shared<const StoredResponse>(std::move(response));
+  const std::string id = entry->id;
   const std::lock_guard lock(mutex_);
-  entries_.push_front(entry);
-  positions_[entry->id] = entries_.begin();
-  entry.reset();
+  if (const Put room = look_for_room(*entry); room != Put::kKept) return room;
+  entries_.push_front(std::move(entry));
+  positions_[id] = entries_.begin();
   trim();
+  return positions_.contains(id) ? Put::kKept : Put::kNoRoom;
 }
 
 void ResponseStore::settle(StoredResponse response) {
@@ -38,15 +51,37 @@ void ResponseStore::settle(StoredResponse response) {
   if (it == positions_.end()) return;
   it->second->swap(entry);
   entry.reset();
+  if (size_of(**it->second) > max_bytes_) remove(it->second);  // and not all the others before it
   trim();
+}
+
+// Whether it can stay when all go that may: told before any of them has gone.
+ResponseStore::Put ResponseStore::look_for_room(const StoredResponse& response) const {
+  int64_t num = 1;
+  int64_t num_bytes = size_of(response);
+  if (num_bytes > max_bytes_) return Put::kTooLarge;
+  for (const StoredResponsePtr& entry : entries_) {
+    if (!entry->is_running) continue;
+    num += 1;
+    num_bytes += size_of(*entry);
+  }
+  return num <= max_responses_ && num_bytes <= max_bytes_ ? Put::kKept : Put::kNoRoom;
+}
+
+ResponseStore::Entries::iterator ResponseStore::remove(Entries::iterator it) {
+  positions_.erase((*it)->id);
+  return entries_.erase(it);
 }
 
 // What requests still use is freed by the last of them.
 void ResponseStore::trim() {
-  while (!entries_.empty() && (static_cast<int64_t>(entries_.size()) > max_responses_ ||
-                               num_bytes_->load() > max_bytes_)) {
-    positions_.erase(entries_.back()->id);
-    entries_.pop_back();
+  const auto is_over = [&] {
+    return static_cast<int64_t>(entries_.size()) > max_responses_ ||
+           num_bytes_->load() > max_bytes_;
+  };
+  for (auto it = entries_.end(); it != entries_.begin() && is_over();) {
+    --it;
+    if (!(*it)->is_running) it = remove(it);
   }
 }
 

@@ -1,5 +1,5 @@
 // The answers of /v1/responses that clients may come back to, in memory. When there are too many,
-// the one that was used longest ago goes. Thread-safe.
+// the one that was used longest ago goes, but none whose answer is still made. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -54,7 +54,10 @@ class ResponseStore {
 
   // For put(): counted as soon as it is made.
   StoredItemsPtr make_items(const OrderedJson& items) const;
-  void put(StoredResponse response);
+  // Of the rest nothing is kept: larger than all may be together; or those that are running take
+  // what there is.
+  enum class Put { kKept, kTooLarge, kNoRoom };
+  Put put(StoredResponse response);
   // In the place of the one of that id; where that is not there any more, nothing is kept.
   void settle(StoredResponse response);
 
@@ -69,6 +72,9 @@ class ResponseStore {
 
  private:
   using Entries = std::list<StoredResponsePtr>;
+  // REQUIRE, all three: the mutex is held.
+  Put look_for_room(const StoredResponse& response) const;
+  Entries::iterator remove(Entries::iterator it);
   void trim();
 
   const int64_t max_responses_;

@@ -111,14 +111,19 @@ OrderedJson items_of(const std::vector<AnswerPart>& parts,
   return out;
 }
 
+std::vector<StoredItemsPtr> turns_asked(const ResponseStore& store, const ResponsesAsk& ask) {
+  std::vector<StoredItemsPtr> turns = ask.turns_before;
+  turns.push_back(store.make_items(ask.items));
+  return turns;
+}
+
 StoredResponse to_be_kept(const ResponseStore& store,
-                          const ResponsesAsk& ask,
+                          std::vector<StoredItemsPtr> asked,
                           const std::string& id,
                           const OrderedJson& answer) {
   StoredResponse stored{.id = id,
                         .answer = store.make_items(OrderedJson::array({answer})),
-                        .turns = ask.turns_before};
-  stored.turns.push_back(store.make_items(ask.items));
+                        .turns = std::move(asked)};
   stored.turns.push_back(store.make_items(answer["output"]));
   return stored;
 }
@@ -126,7 +131,7 @@ StoredResponse to_be_kept(const ResponseStore& store,
 void keep(Scope& scope, const ResponsesAsk& ask, const std::string& id, const OrderedJson& answer) {
   if (!ask.is_stored) return;
   ResponseStore& store = *scope.service().responses;
-  store.put(to_be_kept(store, ask, id, answer));
+  store.put(to_be_kept(store, turns_asked(store, ask), id, answer));
 }
 
 std::string_view told_reason(const ipc::DoneEvent& done) {
@@ -206,6 +211,22 @@ OrderedJson answer_alone(Scope& scope,
   }
 }
 
+// Not found later under the id that is told now, it must not be begun.
+void check_is_kept(ResponseStore::Put put) {
+  if (put == ResponseStore::Put::kTooLarge) {
+    throw ApiError(422, "validation",
+                   "Input validation error: `background`: needs an answer that is kept, and this "
+                   "conversation is larger than all that are kept may be: raise "
+                   "--max-stored-bytes, or leave `background` out");
+  }
+  if (put == ResponseStore::Put::kNoRoom) {
+    throw ApiError(429, "overloaded",
+                   "the answers that are made in the background now take all of "
+                   "--max-stored-responses or --max-stored-bytes: try again when one has ended, or "
+                   "leave `background` out");
+  }
+}
+
 Response begin_in_background(Scope& scope, const ResponsesBody& body, ResponsesAsk ask) {
   BackgroundRuns* const runs = scope.service().background;
   if (runs == nullptr) throw ApiError(501, "unsupported", "nothing runs in the background here");
@@ -214,17 +235,30 @@ Response begin_in_background(Scope& scope, const ResponsesBody& body, ResponsesA
   const std::shared_ptr<Generation> generation = ask_for_response(apart, body, ask);
   const auto object = std::make_shared<const ResponseObject>(*apart, ask);
   ResponseStore& store = *scope.service().responses;
+  const std::vector<StoredItemsPtr> asked = turns_asked(store, ask);
   StoredResponse begun =
-      to_be_kept(store, ask, object->id(), object->without_output("in_progress"));
+      to_be_kept(store, asked, object->id(), object->without_output("in_progress"));
   begun.is_running = true;
-  store.put(std::move(begun));
-  apart->take_generation_of(scope);
-  runs->start(object->id(), std::move(line), [=, &store, ask = std::move(ask)] {
-    const OrderedJson answer = answer_alone(*apart, *generation, ask, *object);
-    store.settle(to_be_kept(store, ask, object->id(), answer));
+  check_is_kept(store.put(std::move(begun)));
+  auto run = [=, &store, ask = std::move(ask)] {
+    try {
+      const OrderedJson answer = answer_alone(*apart, *generation, ask, *object);
+      store.settle(to_be_kept(store, asked, object->id(), answer));
+    } catch (const std::exception&) {
+      store.erase(object->id());  // it would be running for ever
+      throw;
+    }
     apart->give_back_permits();
     apart->end(200, true);
-  });
+  };
+  apart->take_generation_of(scope);
+  try {
+    runs->start(object->id(), std::move(line), std::move(run));
+  } catch (const std::exception&) {
+    scope.take_generation_of(*apart);
+    store.erase(object->id());
+    throw;
+  }
   return json_response(200, object->without_output("queued"));
 }
 

@@ -335,10 +335,11 @@ std::span<const ExtraField> extra_fields<ResponsesBody>() {
 }
 
 std::span<const Term> responses_terms() {
-  static constexpr std::array<Term, 6> kTerms = {{
+  static constexpr std::array<Term, 7> kTerms = {{
       {"response_format.json_schema", "text.format"},
       {"response_format", "text.format"},
       {"max_new_tokens", "max_output_tokens"},
+      {"min_new_tokens", "min_tokens"},
       {".function.parameters", ".parameters"},
       {".function.", "."},
       {"`logprobs`", "`include`"},

@@ -92,7 +92,12 @@ Response handle_tokenize(std::shared_ptr<Scope> scope, const Request& request) {
 Response handle_rerank(std::shared_ptr<Scope> scope, const Request& request) {
   const OrderedJson body = parse_body(request);
   if (body.is_object() && body.contains("documents")) {
-    return rerank_documents(*scope, read_body<DocumentsBody>(body));
+    try {
+      return rerank_documents(*scope, read_body<DocumentsBody>(body));
+    } catch (const ApiError& error) {  // which whoever asks so takes as /v1/rerank tells it
+      scope->failed(error);
+      return openai_error(error);
+    }
   }
   return rerank(*scope, read_body<RerankBody>(body));
 }

@@ -9,7 +9,7 @@ from openai.types.responses import Response, ResponseStreamEvent
 from openai.types.responses.response_item import ResponseItem
 from pydantic import BaseModel, Field, TypeAdapter
 
-from client import Api
+from client import Api, together
 from gateway import wait_until, with_template
 from test_tools import CITY, THINKS
 
@@ -373,10 +373,38 @@ def test_what_runs_in_the_background_is_cancelled(slow_pair):
     assert 'tgi_request_failure{err="dropped"} 2' in metrics
 
 
+def test_all_who_cancel_are_told_what_became_of_it(slow_pair):
+    pair = slow_pair()
+    client = client_of(pair.gateway)
+    begun = client.responses.create(model="tgi", input="Once", background=True, extra_body={"ignore_eos": True}).id
+    wait_until(lambda: pair.daemon.status()["model"]["num_running"] == 1)
+    assert set(together([lambda: client.responses.cancel(begun).status] * 4)) == {"cancelled"}
+
+
+def test_what_is_still_made_is_kept(slow_pair):
+    pair = slow_pair("--max-stored-responses", "1", "--max-stored-bytes", "3000")
+    client = client_of(pair.gateway)
+    asked = {"model": "tgi", "input": "Once", "background": True, "extra_body": {"ignore_eos": True}}
+    with pytest.raises(openai.BadRequestError, match="--max-stored-bytes"):
+        client.responses.create(**asked | {"input": "a " * 1500})
+    first = client.responses.create(**asked).id
+    wait_until(lambda: pair.daemon.status()["model"]["num_running"] == 1)
+    with pytest.raises(openai.RateLimitError, match="--max-stored-responses"):
+        client.responses.create(**asked)
+    client.responses.create(model="tgi", input="And?", max_output_tokens=2)
+    assert client.responses.retrieve(first).status == "in_progress"
+    assert client.responses.cancel(first).status == "cancelled"
+    second = client.responses.create(**asked).id
+    with pytest.raises(openai.NotFoundError):
+        client.responses.retrieve(first)
+    client.responses.delete(second)
+    wait_until(pair.daemon.is_idle)
+
+
 def test_a_gateway_that_ends_gives_the_background_its_time(slow_pair):
     pair = slow_pair("--graceful-termination-timeout", "60")
     client = client_of(pair.gateway)
-    for length in (100, 4000):
+    for length in (800, 4000):
         client.responses.create(model="tgi", input="Once", background=True, max_output_tokens=length)
     wait_until(lambda: pair.daemon.status()["model"]["num_running"] == 2)
     pair.gateway.send(signal.SIGTERM)

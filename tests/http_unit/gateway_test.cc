@@ -6,6 +6,7 @@
 #include <set>
 
 #include "cmd/http/descriptor_budget.h"
+#include "cmd/http/responses_body.h"
 #include "tests/catch.h"
 
 namespace tgi::http {
@@ -141,9 +142,31 @@ TEST_CASE("errors have the shape of the API whose route was asked") {
   CHECK(anthropic_error(rule).status == 400);
   CHECK(responses_error(rule).status == 400);
   CHECK(openai_error(rule).status == 422);
+  const ApiError limit(422, "validation", "`min_new_tokens` must be at most `max_new_tokens`");
+  CHECK(std::string_view(in_terms(limit, responses_terms()).what()) ==
+        "`min_tokens` must be at most `max_output_tokens`");
   CHECK(anthropic_error(ApiError(503, "overloaded", "no")).status == 529);
   CHECK(anthropic_error_json(ApiError(429, "overloaded", "no"))["error"]["type"] ==
         "rate_limit_error");
+}
+
+TEST_CASE("a body of /v1/rerank is told its errors as there, at /rerank too") {
+  Served served;
+  const auto error_of = [&](const std::string& path, const std::string& body) {
+    Request request = request_of("POST", path, {kJson});
+    request.body = body;
+    const Response answer = served.gateway.on_request(request);
+    CHECK(answer.status >= 400);
+    return answer.body;
+  };
+  for (const char* body :
+       {R"({"query": 1, "documents": ["b"]})", R"({"query": "a", "documents": []})",
+        R"({"query": "a", "documents": ["b"]})"}) {
+    INFO(body);
+    CHECK(error_of("/rerank", body) == error_of("/v1/rerank", body));
+  }
+  const std::string of_texts = error_of("/rerank", R"({"query": "a", "texts": []})");
+  CHECK(ipc::OrderedJson::parse(of_texts)["error"].is_string());
 }
 
 TEST_CASE("the key comes as a bearer's, or as Anthropic's clients send it") {
@@ -343,23 +366,24 @@ TEST_CASE("descriptors set how many are served at once") {
   CHECK(plenty.num_connections == 1152);
   CHECK(plenty.notice.empty());
   const DescriptorBudget few = plan_descriptors(256, 128);
-  CHECK(few.num_requests == 64);
-  CHECK(few.num_connections == 128);
+  CHECK(few.num_requests == 38);
+  CHECK(few.num_connections == 78);
   CHECK(few.notice ==
-        "open files are limited to 256 (ulimit -n): at most 64 requests at once and 128 "
-        "connections, others get 429; --max-concurrent-requests 128 would need 1344");
+        "open files are limited to 256 (ulimit -n): at most 38 requests at once and 78 "
+        "connections, others get 429; --max-concurrent-requests 128 would need 1600");
   const DescriptorBudget some = plan_descriptors(1024, 128);
   CHECK(some.num_requests == 128);
-  CHECK(some.num_connections == 832);
-  CHECK(some.notice.find("1152 connections would need 1344") != std::string::npos);
-  for (const int64_t limit : {67, 100, 256, 1000, 1343, 1344, 5000}) {
+  CHECK(some.num_connections == 576);
+  CHECK(some.notice.find("1152 connections would need 1600") != std::string::npos);
+  for (const int64_t limit : {69, 100, 256, 1000, 1599, 1600, 5000}) {
     const DescriptorBudget budget = plan_descriptors(limit, 128);
     CHECK(budget.num_requests >= 1);
     CHECK(budget.num_connections > budget.num_requests);
-    CHECK(budget.num_requests + budget.num_connections <= limit - 64);
-    CHECK(budget.notice.empty() == (limit >= 1344));
+    // Each has a socket to the daemon and may have a line of two ends.
+    CHECK(3 * budget.num_requests + budget.num_connections <= limit - 64);
+    CHECK(budget.notice.empty() == (limit >= 1600));
   }
-  CHECK_THROWS_WITH(plan_descriptors(66, 128), Catch::Contains("expected at least 67"));
+  CHECK_THROWS_WITH(plan_descriptors(68, 128), Catch::Contains("expected at least 69"));
   CHECK(plan_descriptors(INT_MAX, INT64_MAX).num_requests > 1'000'000);
 }
 

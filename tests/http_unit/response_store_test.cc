@@ -9,6 +9,8 @@
 namespace tgi::http {
 namespace {
 
+using Put = ResponseStore::Put;
+
 StoredResponse stored(ResponseStore& store,
                       const std::string& id,
                       std::vector<StoredItemsPtr> before = {},
@@ -53,8 +55,42 @@ TEST_CASE("bytes are counted once for all who share them, until nobody has them"
   CHECK(store.num_bytes() > 1000);  // a request is under way
   store.put(stored(store, "c", {}, 1500));
   CHECK(store.find("c") != nullptr);
-  store.put(stored(store, "d", {}, 5000));
-  CHECK(store.size() == 0);  // more than there may be
+  CHECK(store.put(stored(store, "d", {}, 5000)) == Put::kTooLarge);
+  CHECK(store.find("d") == nullptr);
+  CHECK(store.find("c") != nullptr);  // nothing made room for what can't stay
+}
+
+TEST_CASE("what is still made is never put out, and what has no room beside it is not begun") {
+  const auto running = [](ResponseStore& store, const std::string& id, size_t num_bytes = 10) {
+    StoredResponse out = stored(store, id, {}, num_bytes);
+    out.is_running = true;
+    return out;
+  };
+  ResponseStore few(2, 1 << 20);
+  CHECK(few.put(running(few, "a")) == Put::kKept);
+  for (const char* id : {"b", "c", "d"}) CHECK(few.put(stored(few, id)) == Put::kKept);
+  CHECK(few.find("a") != nullptr);
+  CHECK(few.find("c") == nullptr);
+  CHECK(few.put(running(few, "e")) == Put::kKept);
+  CHECK(few.find("d") == nullptr);
+  CHECK(few.put(running(few, "f")) == Put::kNoRoom);
+  CHECK(few.put(stored(few, "g")) == Put::kNoRoom);
+  CHECK(few.size() == 2);
+  few.settle(stored(few, "a"));
+  CHECK(few.find("a") != nullptr);
+  CHECK(few.put(running(few, "f")) == Put::kKept);
+  CHECK(few.find("a") == nullptr);
+
+  ResponseStore small(100, 3000);
+  CHECK(small.put(stored(small, "a", {}, 500)) == Put::kKept);
+  CHECK(small.put(running(small, "b", 2000)) == Put::kKept);
+  CHECK(small.put(running(small, "c", 2000)) == Put::kNoRoom);
+  CHECK(small.find("a") != nullptr);  // it was not put out for nothing
+  CHECK(small.put(running(small, "d", 700)) == Put::kKept);
+  CHECK(small.find("a") == nullptr);
+  small.settle(stored(small, "d", {}, 5000));
+  CHECK(small.find("d") == nullptr);
+  CHECK(small.find("b") != nullptr);
 }
 
 TEST_CASE("nothing is left when the last is gone") {
