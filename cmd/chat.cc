@@ -39,7 +39,8 @@ void add_chat_flags(CLI::App& app, ChatFlags& flags) {
       "result; nothing is run by itself. The reasoning of models that reason is shown dimmed on "
       "a terminal, and not at all elsewhere.\n\n"
       "Lines that begin with / are commands: /help, /clear, /system [TEXT], /save FILE, "
-      "/load FILE, /set [NAME VALUE], /adapter ADAPTER, /model [NAME], /show, /regenerate, /quit, "
+      "/load FILE, /set [NAME VALUE], /adapter [ADAPTER], /model [NAME], /show, /regenerate, "
+      "/quit, "
       "/bye, /exit. A message that "
       "begins with / is written with //.");
   app.add_option("--system", flags.system, "the system message")->type_name("TEXT");
@@ -153,7 +154,7 @@ void Chat::take_turn(const std::string& input) {
     return;
   }
   const std::string text = is_verbatim ? input.substr(1) : input;
-  if (!is_verbatim) refuse_images(text);
+  if (!is_verbatim) refuse_images(text, kVerbatimInChat);
   if (const size_t valid = valid_utf8_prefix(text); valid != text.size()) {
     throw Error(Code::kInvalidArgument,
                 fmt::format("the message is not valid UTF-8 at its byte {}", valid));

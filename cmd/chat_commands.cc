@@ -163,7 +163,7 @@ void run_chat_command(Chat& chat, std::string_view line) {
     command.run(chat, arguments);
     return;
   }
-  refuse_images(line);  // its path is no command
+  refuse_images(line, kVerbatimInChat);  // its path is no command
   throw Error(Code::kInvalidArgument,
               fmt::format("{}: no such command; /help lists them, and a message that begins with / "
                           "is written with //",

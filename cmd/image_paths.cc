@@ -40,7 +40,7 @@ bool is_there(std::string_view path) {
 
 }  // namespace
 
-void refuse_images(std::string_view text) {
+void refuse_images(std::string_view text, std::string_view way_out) {
   for (size_t at = 0; (at = text.find_first_not_of(kSpaces, at)) != std::string_view::npos;) {
     const size_t end = std::min(text.find_first_of(kSpaces, at), text.size());
     std::string_view word = text.substr(at, end - at);
@@ -51,8 +51,8 @@ void refuse_images(std::string_view text) {
     if (!is_image(word) || !is_there(word)) continue;
     throw Error(Code::kUnsupported,
                 fmt::format("{} is an image, and models read text alone here: leave its path out, "
-                            "or begin the message with // if the path itself is meant",
-                            word));
+                            "or {} if the path itself is meant",
+                            word, way_out));
   }
 }
 

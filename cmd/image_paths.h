@@ -7,6 +7,9 @@ namespace tgi {
 
 // Throws kUnsupported with the first file of an image that the text names by a path (/..., ./...,
 // ../... or ~/..., in quotes or not) and that is there: whoever writes it so expects it to be seen.
-void refuse_images(std::string_view text);
+// `way_out`: what to do when the path itself is meant.
+void refuse_images(std::string_view text, std::string_view way_out);
+
+inline constexpr std::string_view kVerbatimInChat = "begin the message with //";
 
 }  // namespace tgi

@@ -45,7 +45,10 @@ int run_run(const RunFlags& flags, const CommonFlags& common) {
   generate.raw = flags.raw;
   const std::string prompt =
       read_prompt(generate);  // while Ctrl-C still ends the program by itself
-  if (flags.prompt) refuse_images(*flags.prompt);
+  if (flags.prompt) {
+    // Not by a mark before it: there are prompts that begin with any, as a comment in a program.
+    refuse_images(*flags.prompt, "write the message to standard input");
+  }
   Session session(common);
   choose_model(session, flags.model);
   const ipc::Status status = session.prepare();

@@ -17,15 +17,31 @@
 namespace tgi {
 namespace {
 
-// What a model of the daemon is loaded from, or will be; empty: that is not known.
-std::string model_of(const ipc::ModelStatus* known,
-                     const std::string& phase,
-                     const std::string& detail) {
+std::string path_in(const ipc::ModelStatus* known,
+                    const std::string& phase,
+                    const std::string& detail) {
   if (known != nullptr) return known->name;
-  return phase == "not loaded" || phase == "loading" ? detail : std::string();
+  if (phase == "not loaded") return detail;
+  if (phase != "loading") return {};
+  return detail.substr(0, detail.find(", when the requests of "));  // whose end it waits for
+}
+
+// Whether a request for that name is one for the default model, or for another one that is there.
+bool is_taken(const ipc::Status& status, const std::string& name) {
+  const std::string of_default = daemon_path_of(status);
+  const std::string shown = of_default.empty() ? of_default : shown_model(of_default);
+  return name == shown || name == ipc::model_name_of(shown) || ipc::has_model(status, name);
 }
 
 }  // namespace
+
+std::string daemon_path_of(const ipc::Status& status) {
+  return path_in(status.known(), status.phase, status.phase_detail);
+}
+
+std::string daemon_path_of(const ipc::OtherModelStatus& other) {
+  return path_in(other.known(), other.phase, other.phase_detail);
+}
 
 void add_common_flags(CLI::App& app, CommonFlags& flags) {
   const std::string group(kCommonGroup);
@@ -51,8 +67,10 @@ ipc::Status Session::prepare(ipc::StartOptions options) {
   options.may_start = options.may_start && !flags_.no_start;
   const bool tell = flags_.verbose || ::isatty(STDERR_FILENO) == 1;
   if (tell) options.on_notice = [](const std::string& line) { say(line); };
-  if (name_) return prepare_named(options);
+  if (!model_ && name_) return prepare_named(options);
   if (!model_) return bring_default(ipc::prepare_daemon(client_, options), options);
+  if (name_ && is_still_beside()) return prepare_named(options);
+  name_.reset();
   options.daemon_flags = {"--model", *model_};
   const std::string path = *model_;
   ipc::Status status = prepare_model(options);
@@ -68,25 +86,58 @@ ipc::Status Session::prepare_model(ipc::StartOptions options) {
     options.may_start = false;
     return ipc::prepare_daemon(client_, options);
   }
-  const bool is_default = model_of(status.known(), status.phase, status.phase_detail) == *model_;
-  if (is_default) return bring_default(status, options);
-  name_ = name_beside(status);
-  model_.reset();
-  return prepare_named(options);
+  if (daemon_path_of(status) == *model_) return bring_default(status, options);
+  for (const ipc::OtherModelStatus& other : status.others) {
+    if (daemon_path_of(other) == *model_) name_ = other.name;
+  }
+  return name_ ? prepare_named(options) : load_beside(status, options);
 }
 
-// The name by which the daemon has the model that is wanted, or from now on loads it when it is
-// asked for: beside the others, of which those give way that must and may.
-std::string Session::name_beside(const ipc::Status& status) const {
-  for (const ipc::OtherModelStatus& other : status.others) {
-    if (model_of(other.known(), other.phase, other.phase_detail) == *model_) return other.name;
+// Whether the daemon has the model that is wanted by the name that was found or made for it: it may
+// be another daemon by now, or the name another model's.
+bool Session::is_still_beside() const {
+  try {
+    const ipc::Status status = client_.status();
+    if (!ipc::has_model(status, *name_)) return false;
+    const std::string path = daemon_path_of(ipc::find_model(status, *name_));
+    return path.empty() || path == *model_;
+  } catch (const ipc::NobodyListens&) {
+    return false;
   }
+}
+
+// Under a name of its own beside the others, of which those give way that must and may.
+ipc::Status Session::load_beside(const ipc::Status& status, const ipc::StartOptions& options) {
   const std::string plain = ipc::model_name_of(shown_model(*model_));
-  std::string name = plain;
-  for (int i = 2; ipc::has_model(status, name); ++i) name = fmt::format("{}-{}", plain, i);
+  for (int i = 1;; ++i) {
+    const std::string name = i == 1 ? plain : fmt::format("{}-{}", plain, i);
+    if (is_taken(status, name)) continue;
+    ipc::Status loaded = load_as(name, options);
+    // Else another command took the name for its model in the same moment.
+    if (!loaded.model || loaded.model->name == *model_) return loaded;
+  }
+}
+
+ipc::Status Session::load_as(const std::string& name, const ipc::StartOptions& options) {
   const ipc::LoadParams load{.model = *model_, .name = name, .on_demand = true};
   client_.call(ipc::kLoad, ipc::to_json(load));
-  return name;
+  name_ = name;
+  try {
+    return prepare_named(options);
+  } catch (const Error&) {
+    name_.reset();
+    give_back(name);
+    throw;
+  }
+}
+
+// The name of a model that did not become ready: else each try would leave one more.
+void Session::give_back(const std::string& name) const {
+  try {
+    client_.call(ipc::kUnload, ipc::to_json(ipc::UnloadParams{.model = name}));
+  } catch (const Error&) {
+    // It is gone, with the daemon or alone; or Ctrl-C was pressed, and it is loaded all the same.
+  }
 }
 
 // The default model, where it is loaded when somebody asks for it.

@@ -78,15 +78,23 @@ class Session {
   ipc::Status bring_default(ipc::Status status, const ipc::StartOptions& options) const;
   ipc::Status prepare_model(ipc::StartOptions options);
   ipc::Status prepare_named(const ipc::StartOptions& options) const;
-  std::string name_beside(const ipc::Status& status) const;
+  ipc::Status load_beside(const ipc::Status& status, const ipc::StartOptions& options);
+  ipc::Status load_as(const std::string& name, const ipc::StartOptions& options);
+  bool is_still_beside() const;
+  void give_back(const std::string& name) const;
 
   const CommonFlags& flags_;
   Interrupt interrupt_;
   Output out_;
   ipc::Client client_;
   std::optional<std::string> model_;
-  std::optional<std::string> name_;
+  std::optional<std::string> name_;  // with model_: by which the daemon has that
 };
+
+// What a model of the daemon (of a status: the default one) is loaded from, or will be; empty: that
+// is not known.
+std::string daemon_path_of(const ipc::Status& status);
+std::string daemon_path_of(const ipc::OtherModelStatus& other);
 
 // --model, --offline of the commands that ask a model.
 struct ModelFlags {

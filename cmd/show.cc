@@ -265,8 +265,7 @@ std::string path_in_daemon(const Session& session, const std::string& name) {
   try {
     const ipc::Status status = session.client().status();
     if (!ipc::has_model(status, name)) return "";
-    const ipc::OtherModelStatus model = ipc::find_model(status, name);
-    return model.known() != nullptr ? model.known()->name : model.phase_detail;
+    return daemon_path_of(ipc::find_model(status, name));
   } catch (const Error&) {
     return "";  // no daemon, or one that says nothing
   }

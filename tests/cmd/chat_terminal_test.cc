@@ -144,7 +144,10 @@ TEST_CASE("an image that a message names by its path is refused by name, and not
   is_refused(say("what is in " + plain + "?"));
   is_refused(say("\"" + plain + "\""));
   is_refused(say(plain));
-  is_refused(home.run({"run", "demo", "look at " + plain + "."}));
+  const Ran run = home.run({"run", "demo", "look at " + plain + "."});
+  is_refused(run);
+  CHECK_THAT(run.err, Catch::Contains("or write the message to standard input if"));
+  CHECK(home.run({"run", "demo"}, "look at " + plain + ".").exit_status == 0);
   // What is no path of an image that is there is said as it is; so is what begins with //.
   for (const std::string& message :
        {std::string("why is /nowhere/cat.png missing"), std::string("a /b cat.png"),

@@ -1,5 +1,9 @@
 // tokenize, detokenize, render, run, logs, version, pull, and flags before the command.
+#include <algorithm>
 #include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,6 +17,65 @@ namespace tgi {
 namespace {
 
 using ipc::OrderedJson;
+
+// A daemon with the demo as its default model, and those beside it that it is told of. Loads the
+// models of `loadable` when they are asked for, and no others.
+struct DaemonWithOthers {
+  std::vector<std::string> loadable;
+  std::map<std::string, std::string> taken_meanwhile{};  // names, and what others load by them
+  std::mutex mutex{};
+  std::vector<ipc::OtherModelStatus> others{};  // guarded by mutex
+
+  std::vector<std::string> names() {
+    const std::lock_guard lock(mutex);
+    std::vector<std::string> out;
+    for (const ipc::OtherModelStatus& each : others) out.push_back(each.name);
+    return out;
+  }
+
+  void keep(FakeSession& session, ipc::OtherModelStatus& model) const {
+    const std::string path = model.model ? model.model->name : model.phase_detail;
+    if (std::ranges::find(loadable, path) == loadable.end()) {
+      model.phase = "failed";
+      model.phase_detail = "it is broken";
+      return session.send_error(Code::kInvalidArgument, model.phase_detail);
+    }
+    model.phase = "ready";
+    model.phase_detail.clear();
+    model.model = ready_status().model;
+    model.model->name = path;
+    session.send(ipc::encode_result(OrderedJson::object()));
+  }
+
+  void answer(FakeSession& session) {
+    const std::string& method = session.request().method;
+    const OrderedJson& params = session.request().params;
+    const std::lock_guard lock(mutex);
+    const auto named = [&] {
+      return std::ranges::find(others, params.value("model", ""), &ipc::OtherModelStatus::name);
+    };
+    if (method == ipc::kStatus) {
+      ipc::Status status = ready_status();
+      status.others = others;
+      return session.send(ipc::encode_result(ipc::to_json(status)));
+    }
+    if (method == ipc::kKeep && named() != others.end()) return keep(session, *named());
+    if (method == ipc::kLoad) {
+      const std::string name = params.value("name", "");
+      const auto taken = taken_meanwhile.find(name);
+      others.push_back({.name = name,
+                        .phase = "not loaded",
+                        .phase_detail = taken == taken_meanwhile.end() ? params.value("model", "")
+                                                                       : taken->second});
+    }
+    if (method == ipc::kUnload) others.erase(named());
+    if (method != ipc::kGenerate) return session.send(ipc::encode_result(OrderedJson::object()));
+    ipc::DoneEvent done;
+    done.best.text = "by " + params.value("model", "the default");
+    session.send_text(done.best.text);
+    session.send_done(done);
+  }
+};
 
 // A tokenizer of bytes, and the template "[role]content".
 FakeDaemon::Script byte_model() {
@@ -46,6 +109,12 @@ FakeDaemon::Script byte_model() {
       asked.send_done(done);
     })(session);
   };
+}
+
+std::string model_folder(const Home& home, const std::string& name) {
+  std::filesystem::create_directories(home.file(name));
+  home.write(name + "/config.json", "{}");
+  return home.file(name);
 }
 
 }  // namespace
@@ -109,6 +178,50 @@ TEST_CASE("run answers a prompt or a pipe as a chat") {
     CHECK_THAT(ran.out, Catch::Contains(
                             R"([{"role":"system","content":"s"},{"role":"user","content":"hi"}])"));
   }
+}
+
+TEST_CASE("a model that can't be loaded beside the others leaves no name") {
+  const Home home;
+  const std::string path = model_folder(home, "broken");
+  DaemonWithOthers others;
+  const FakeDaemon daemon(home.socket(), [&](FakeSession& session) { others.answer(session); });
+  for (int i = 0; i < 3; ++i) {
+    const Ran ran = home.run({"run", path, "hi"});
+    CHECK(ran.exit_status == code_row(Code::kInvalidArgument).exit_status);
+    CHECK_THAT(ran.err, Catch::Contains("it is broken"));
+    CHECK(others.names().empty());
+  }
+  others.loadable = {path};
+  for (int i = 0; i < 2; ++i) CHECK(home.run({"run", path, "hi"}).out == "by broken\n");
+  CHECK(others.names() == std::vector<std::string>{"broken"});
+}
+
+TEST_CASE("a name that another command takes in the same moment is left to it") {
+  const Home home;
+  const std::string path = model_folder(home, "second");
+  DaemonWithOthers others{.loadable = {path, "/elsewhere/second"},
+                          .taken_meanwhile = {{"second", "/elsewhere/second"}}};
+  const FakeDaemon daemon(home.socket(), [&](FakeSession& session) { others.answer(session); });
+  CHECK(home.run({"run", path, "hi"}).out == "by second-2\n");
+}
+
+TEST_CASE("a model of a path is loaded beside the others again when it was unloaded meanwhile") {
+  const Home home;
+  const std::string path = model_folder(home, "second");
+  DaemonWithOthers others{.loadable = {path}};
+  const FakeDaemon daemon(home.socket(), [&](FakeSession& session) { others.answer(session); });
+  Process chat(home, {{"chat", "-m", path}, {}, {}, std::nullopt}, Process::Kind::kPipes);
+  chat.write("one\n");
+  REQUIRE(chat.wait_for_output("by second\n"));
+  {
+    const std::lock_guard lock(others.mutex);
+    others.others = {{.name = "second",  // by which somebody loads another one
+                      .phase = "not loaded",
+                      .phase_detail = "/elsewhere/second"}};
+  }
+  chat.write("two\n");
+  CHECK(chat.wait_for_output("by second-2\n"));
+  CHECK(others.names() == std::vector<std::string>{"second", "second-2"});
 }
 
 TEST_CASE("logs shows the log and its end") {
