@@ -50,6 +50,10 @@ Mario."""
 license = ["MIT", "CC0"]
 schema.type = "object"
 schema.required = ["a"]
+schema.properties.z = { type = "number", minimum = 0.5 }
+schema.properties.a.type = "string"
+schema.properties.a.maxLength = 3
+schema.additionalProperties = false
 
 [parameters]
 temperature = 0.5
@@ -70,18 +74,31 @@ content = "It is me!"
                             "PARAMETER stop The end\n") &&
                        Contains("SYSTEM \"\"\"You are\nMario.\"\"\"\n") &&
                        Contains("MESSAGE user Who are you?\nMESSAGE assistant It is me!\n") &&
-                       Contains("LICENSE MIT\nLICENSE CC0\n") && Contains("SCHEMA "));
+                       Contains("LICENSE MIT\nLICENSE CC0\n") &&
+                       Contains(R"(SCHEMA {"type":"object","required":["a"],"properties":)"
+                                R"({"z":{"type":"number","minimum":0.5},)"
+                                R"("a":{"type":"string","maxLength":3}},)"
+                                R"("additionalProperties":false})"));
   CHECK(home.run({"create", "luigi", "-f", "-"}, text).err == "");
   CHECK(read_file(kept(home, "luigi")) == read_file(kept(home, "mario")));
   const std::pair<std::string, std::string> rows[] = {
       {"from = \"demo\"\nform = 1\n",
        "a.toml: line 2, column 1: expected one of from, parameters, system"},
       {"system = \"a\"\n", "expected a line \"FROM MODEL\""},
-      {"from = \"demo\"\nsystem = true\n", "line 2, column 10: SYSTEM: expected a text"},
+      {"from = \"demo\"\nsystem = true\n",
+       "line 2, column 10: system: expected a text, got true or false"},
       {"from = \"demo\"\n[parameters]\nwibble = 1\n", "line 3, column 10: expected one of the"},
+      {"from = \"demo\"\n[parameters]\ntop_k = [[1]]\n",
+       "top_k: expected a number, or a text, got a list"},
       {"from = \"demo\"\n[parameters]\ntop_p = 7\n", "line 3, column 9: top_p: expected a number"},
-      {"from = \"demo\"\nparameters = 3\n", "parameters: expected a table"},
-      {"from = \"demo\"\nmessages = [\"a\"]\n", "messages: expected a role and a content"},
+      {"from = \"demo\"\nparameters = 3\n", "parameters: expected a table, got a number"},
+      {"from = \"demo\"\nmessages = [\"a\"]\n",
+       "messages: expected a role and a content each, got a text"},
+      {"from = \"demo\"\nmessages = [{ role = \"user\", text = \"a\" }]\n",
+       "messages: expected a role and a content each, got role, text"},
+      {"from = \"demo\"\nschema.const = 2026-01-01\n",
+       "schema: expected what JSON has, got a date"},
+      {"from = \"demo\"\nschema.const = inf\n", "schema: expected what JSON has, got a number"},
       {"from = \"demo\"\ntemplate = \"{{ .Prompt }}\"\n", "a template in Go's notation"},
       {"from = \n", "a.toml: line 1, column 8: "},
   };
