@@ -11,6 +11,7 @@
 #include "engine/model/decoder_tensors.h"
 #include "engine/model/known_fields.h"
 #include "engine/model/model_config.h"
+#include "engine/model/state_fields.h"
 
 namespace tgi {
 
@@ -22,6 +23,7 @@ inline constexpr auto kDeltaRuleFields = std::to_array<KnownField>({
     read("linear_value_head_dim"),
     read("linear_num_key_heads"),
     read("linear_num_value_heads"),
+    kSiluOfConvolutions,
 });
 
 // What an absent field means: Qwen3-Next's.

@@ -65,6 +65,10 @@ void use_mixers_alone(ModelConfig& model);
 inline constexpr std::string_view kStartsTraining =
     "is about the numbers that training starts with";
 
+// Classes with convolutions name one activation for all; theirs is this one here.
+inline constexpr KnownField kSiluOfConvolutions =
+    harmless_if("hidden_act", R"(["silu", "swish"])", "convolutions and gates have silu");
+
 // Fields that models of Mamba have and nothing here hangs on.
 inline constexpr auto kMambaFields = std::to_array<KnownField>({
     harmless("time_step_min", kStartsTraining),
@@ -77,7 +81,7 @@ inline constexpr auto kMambaFields = std::to_array<KnownField>({
     harmless("use_mamba_kernels", kSameSums),
     harmless("num_logits_to_keep", "requests say which logits are wanted"),
     harmless_if("rms_norm", "[true]", "norms have no mean"),
-    harmless_if("hidden_act", R"(["silu", "swish"])", "convolutions and gates have silu"),
+    kSiluOfConvolutions,
 });
 
 // Names of the fields of a Mamba 2, and what an absent one means.

@@ -143,9 +143,17 @@ TEST_CASE("OLMo Hybrid rotates unless the base is null, and norms by the kind of
   CHECK(read(name, two).layers[1].rope != kNoRope);
   for (const Json& none :
        {Json{{"rope_theta", nullptr}},
-        Json{{"rope_parameters", {{"rope_theta", nullptr}, {"rope_type", "default"}}}}}) {
+        Json{{"rope_parameters", {{"rope_theta", nullptr}, {"rope_type", "default"}}}},
+        Json{{"rope_theta", nullptr}, {"rope_parameters", {{"rope_type", "default"}}}},
+        Json{{"rope_theta", nullptr}, {"rope_parameters", Json::object()}},
+        Json{{"rope_scaling", {{"rope_theta", nullptr}, {"rope_type", "default"}}}}}) {
+    INFO(none.dump());
     CHECK(read(name, none).layers[3].rope == kNoRope);
   }
+  const Json scaled = {
+      {"rope_theta", nullptr},
+      {"rope_scaling", {{"rope_type", "linear"}, {"factor", 2.0}, {"rope_theta", 1e4}}}};
+  CHECK(read(name, scaled).layers[3].rope != kNoRope);
   CHECK(read(name, two).state.strength == 2.0F);
   CHECK(read(name, {{"linear_allow_neg_eigval", false}}).state.strength == 1.0F);
   CHECK(read(name, {{"hidden_size", 100}, {"num_attention_heads", 5}}).state.head_dim == 30);

@@ -44,9 +44,10 @@ void read_kimi_linear(ModelReader& model) {
   read_latents(model);
   read_mixers(model);
   read_deepseek_experts(model);
-  model.pass_over("expert_gating_func");  // the class has one
+  expect_gating(model, kGatingSigmoid);
+  expect_normed_weights(model);
   Json& config = model.config;
-  config["norm_topk_prob"] = true;  // files don't say it
+  config["norm_topk_prob"] = true;  // also where the file doesn't say it
   const int64_t layer = model.find_layer_with("ssm_beta.weight").value_or(0);
   const int64_t num_heads =
       model.tensor("blk." + std::to_string(layer) + ".ssm_beta.weight").shape.front();

@@ -116,6 +116,7 @@ constexpr auto kKimiLinearFields = join_fields(
         read("linear_head_dim"),
         read("linear_num_heads"),
         read("linear_conv_kernel_dim"),
+        kSiluOfConvolutions,
         harmless("rope_theta", kNoPositions),
         harmless("rope_scaling", kNoPositions),
         harmless("rope_parameters", kNoPositions),

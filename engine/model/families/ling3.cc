@@ -91,6 +91,7 @@ constexpr auto kLing3Fields =
                     read("linear_num_heads"),
                     read("linear_conv_kernel_dim"),
                     read("short_conv_kernel_size"),
+                    kSiluOfConvolutions,
                     read("kda_safe_gate"),
                     read("kda_lower_bound"),
                     harmless_if("attention_bias", "[false]", "there are no biases of attention"),

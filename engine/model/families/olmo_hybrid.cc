@@ -16,13 +16,17 @@
 namespace tgi {
 namespace {
 
-// A base that is null, where another would stand, is no rotation.
+// A base that is null is no rotation. rope_scaling stands for rope_parameters where both are there,
+// and what either says goes before the field beside it.
 bool rotates(const JsonReader& config) {
-  const auto is_null = [](const Json& object, const char* key) {
-    return object.contains(key) && object.at(key).is_null();
+  constexpr const char* kBase = "rope_theta";
+  const auto object_of = [&](const char* key) {
+    return config.has(key) ? config.object(key).json() : Json::object();
   };
-  if (!config.has("rope_parameters")) return !is_null(config.json(), "rope_theta");
-  return !is_null(config.object("rope_parameters").json(), "rope_theta");
+  Json rope = object_of("rope_scaling");
+  if (rope.empty()) rope = object_of("rope_parameters");
+  const Json& says = rope.contains(kBase) ? rope : config.json();
+  return !says.contains(kBase) || !says.at(kBase).is_null();
 }
 
 // Every fourth layer is one of attention, or the last, where there are fewer.
@@ -84,6 +88,7 @@ constexpr auto kOlmoHybridFields =
                     read_or_null("linear_num_key_heads"),
                     read_or_null("linear_num_value_heads"),
                     read("linear_allow_neg_eigval"),
+                    kSiluOfConvolutions,
                     harmless("linear_a_log_min", kStartsTraining),
                     harmless("linear_a_log_max", kStartsTraining),
                     harmless("linear_dt_min", kStartsTraining),
