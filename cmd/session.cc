@@ -17,31 +17,13 @@
 namespace tgi {
 namespace {
 
-std::string path_in(const ipc::ModelStatus* known,
-                    const std::string& phase,
-                    const std::string& detail) {
-  if (known != nullptr) return known->name;
-  if (phase == "not loaded") return detail;
-  if (phase != "loading") return {};
-  return detail.substr(0, detail.find(", when the requests of "));  // whose end it waits for
-}
-
 // Whether a request for that name is one for the default model, or for another one that is there.
 bool is_taken(const ipc::Status& status, const std::string& name) {
-  const std::string of_default = daemon_path_of(status);
-  const std::string shown = of_default.empty() ? of_default : shown_model(of_default);
+  const std::string shown = status.path.empty() ? status.path : shown_model(status.path);
   return name == shown || name == ipc::model_name_of(shown) || ipc::has_model(status, name);
 }
 
 }  // namespace
-
-std::string daemon_path_of(const ipc::Status& status) {
-  return path_in(status.known(), status.phase, status.phase_detail);
-}
-
-std::string daemon_path_of(const ipc::OtherModelStatus& other) {
-  return path_in(other.known(), other.phase, other.phase_detail);
-}
 
 void add_common_flags(CLI::App& app, CommonFlags& flags) {
   const std::string group(kCommonGroup);
@@ -86,9 +68,9 @@ ipc::Status Session::prepare_model(ipc::StartOptions options) {
     options.may_start = false;
     return ipc::prepare_daemon(client_, options);
   }
-  if (daemon_path_of(status) == *model_) return bring_default(status, options);
+  if (status.path == *model_) return bring_default(status, options);
   for (const ipc::OtherModelStatus& other : status.others) {
-    if (daemon_path_of(other) == *model_) name_ = other.name;
+    if (other.path == *model_) name_ = other.name;
   }
   return name_ ? prepare_named(options) : load_beside(status, options);
 }
@@ -98,9 +80,7 @@ ipc::Status Session::prepare_model(ipc::StartOptions options) {
 bool Session::is_still_beside() const {
   try {
     const ipc::Status status = client_.status();
-    if (!ipc::has_model(status, *name_)) return false;
-    const std::string path = daemon_path_of(ipc::find_model(status, *name_));
-    return path.empty() || path == *model_;
+    return ipc::has_model(status, *name_) && ipc::find_model(status, *name_).path == *model_;
   } catch (const ipc::NobodyListens&) {
     return false;
   }
@@ -114,7 +94,7 @@ ipc::Status Session::load_beside(const ipc::Status& status, const ipc::StartOpti
     if (is_taken(status, name)) continue;
     ipc::Status loaded = load_as(name, options);
     // Else another command took the name for its model in the same moment.
-    if (!loaded.model || loaded.model->name == *model_) return loaded;
+    if (loaded.path == *model_) return loaded;
   }
 }
 
@@ -164,6 +144,7 @@ ipc::Status Session::prepare_named(const ipc::StartOptions& options) const {
     if (is_coming || is_missing) continue;
     status.phase = found.phase;
     status.phase_detail = found.phase_detail;
+    status.path = found.path;
     status.model = found.model;
     status.counters = found.counters;
     return status;

@@ -91,11 +91,6 @@ class Session {
   std::optional<std::string> name_;  // with model_: by which the daemon has that
 };
 
-// What a model of the daemon (of a status: the default one) is loaded from, or will be; empty: that
-// is not known.
-std::string daemon_path_of(const ipc::Status& status);
-std::string daemon_path_of(const ipc::OtherModelStatus& other);
-
 // --model, --offline of the commands that ask a model.
 struct ModelFlags {
   std::string model;  // empty: the daemon's default one

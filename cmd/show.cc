@@ -265,7 +265,7 @@ std::string path_in_daemon(const Session& session, const std::string& name) {
   try {
     const ipc::Status status = session.client().status();
     if (!ipc::has_model(status, name)) return "";
-    return daemon_path_of(ipc::find_model(status, name));
+    return ipc::find_model(status, name).path;
   } catch (const Error&) {
     return "";  // no daemon, or one that says nothing
   }

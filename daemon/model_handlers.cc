@@ -81,6 +81,7 @@ void handle_status(Services& services, const Caller& caller, const Asked<NoParam
   status.max_models = services.options.max_models;
   const ModelSlot& default_slot = services.models.default_slot();
   const SlotStanding of_default = default_slot.standing();
+  status.path = of_default.path;
   status.stay = stay_of(of_default, services.loader.num_waiting(default_slot));
   if (!status.model) status.last_model = of_default.last;
   for (const auto& [name, slot] : services.models.beside()) {
@@ -89,6 +90,7 @@ void handle_status(Services& services, const Caller& caller, const Asked<NoParam
     other.name = name;
     other.phase = standing.phase;
     other.phase_detail = standing.detail;
+    other.path = standing.path;
     other.stay = stay_of(standing, services.loader.num_waiting(*slot));
     if (standing.model != nullptr) {
       other.model = standing.model->status();

@@ -185,6 +185,7 @@ SlotStanding ModelSlot::standing() const {
                             : gives_way_ ? "draining"
                                          : phase_,
                    .detail = detail_,
+                   .path = path(),
                    .model = model_,
                    .last = last_,
                    .terms = terms_};
@@ -194,6 +195,12 @@ SlotStanding ModelSlot::standing() const {
   out.last_used = uses_->last_used();
   out.expires_at = expiry();
   return out;
+}
+
+// What is there, or what comes next. REQUIRES: the lock is held.
+std::string ModelSlot::path() const {
+  if (model_ != nullptr) return model_->options().model;
+  return enrolled_ && phase_ != "loading" ? enrolled_->model : path_;
 }
 
 std::optional<std::chrono::steady_clock::time_point> ModelSlot::expires_at() const {
@@ -255,6 +262,7 @@ void ModelSlot::set_loading(const ModelOptions& options) {
   name_ = options.name;
   phase_ = "loading";
   detail_ = options.model;
+  path_ = options.model;
 }
 
 std::string ModelSlot::name() const {
@@ -395,6 +403,7 @@ void ModelSlot::unload() {
   gives_way_ = false;
   phase_ = "no model";
   detail_.clear();
+  path_.clear();
   enrolled_.reset();
   last_.reset();
   adapters_.clear();

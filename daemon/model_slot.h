@@ -38,6 +38,7 @@ struct ModelLease {
 struct SlotStanding {
   std::string phase;
   std::string detail;
+  std::string path;                      // what it was or will be loaded from
   std::shared_ptr<ServedModel> model;    // null: none is loaded
   std::optional<ipc::ModelStatus> last;  // of the one that was loaded last
   ModelTerms terms;
@@ -130,6 +131,7 @@ class ModelSlot {
 
  private:
   std::optional<std::chrono::steady_clock::time_point> expiry() const;
+  std::string path() const;
   void begin(const std::string& phase, const std::string& detail);
   void drop_current();
   void set_loading(const ModelOptions& options);
@@ -147,6 +149,7 @@ class ModelSlot {
   std::string name_;
   std::string phase_ = "no model";
   std::string detail_;
+  std::string path_;  // of the load that was begun last
   std::optional<ModelOptions> enrolled_;
   std::optional<ipc::ModelStatus> last_;
   std::vector<ipc::AdapterStatus> adapters_;  // of the model that was set aside

@@ -28,6 +28,7 @@ std::vector<OtherModelStatus> named_models(const Status& status) {
     out.insert(out.begin(), {.name = status.known()->served_name,
                              .phase = status.phase,
                              .phase_detail = status.phase_detail,
+                             .path = status.path,
                              .model = status.model,
                              .last_model = status.last_model,
                              .stay = status.stay,

@@ -163,6 +163,7 @@ struct OtherModelStatus {
   std::string name;
   std::string phase;  // as in Status
   std::string phase_detail;
+  std::string path{};  // as in Status
   std::optional<ModelStatus> model{};
   std::optional<ModelStatus> last_model{};  // as in Status
   ModelStay stay{};
@@ -179,6 +180,7 @@ struct Status {
   // "no model", "not loaded" (it is when a request asks), "loading", "ready", "draining", "failed"
   std::string phase;
   std::string phase_detail;  // what is being loaded, or why it failed
+  std::string path{};        // what it was or will be loaded from, in every phase but "no model"
   std::string socket;
   int64_t rss_bytes = 0;
   std::optional<ModelStatus> model;         // the default one

@@ -34,8 +34,7 @@ struct DaemonWithOthers {
   }
 
   void keep(FakeSession& session, ipc::OtherModelStatus& model) const {
-    const std::string path = model.model ? model.model->name : model.phase_detail;
-    if (std::ranges::find(loadable, path) == loadable.end()) {
+    if (std::ranges::find(loadable, model.path) == loadable.end()) {
       model.phase = "failed";
       model.phase_detail = "it is broken";
       return session.send_error(Code::kInvalidArgument, model.phase_detail);
@@ -43,7 +42,7 @@ struct DaemonWithOthers {
     model.phase = "ready";
     model.phase_detail.clear();
     model.model = ready_status().model;
-    model.model->name = path;
+    model.model->name = model.path;
     session.send(ipc::encode_result(OrderedJson::object()));
   }
 
@@ -63,10 +62,11 @@ struct DaemonWithOthers {
     if (method == ipc::kLoad) {
       const std::string name = params.value("name", "");
       const auto taken = taken_meanwhile.find(name);
-      others.push_back({.name = name,
-                        .phase = "not loaded",
-                        .phase_detail = taken == taken_meanwhile.end() ? params.value("model", "")
-                                                                       : taken->second});
+      others.push_back(
+          {.name = name,
+           .phase = "not loaded",
+           .phase_detail = "",
+           .path = taken == taken_meanwhile.end() ? params.value("model", "") : taken->second});
     }
     if (method == ipc::kUnload) others.erase(named());
     if (method != ipc::kGenerate) return session.send(ipc::encode_result(OrderedJson::object()));
@@ -194,6 +194,10 @@ TEST_CASE("a model that can't be loaded beside the others leaves no name") {
   others.loadable = {path};
   for (int i = 0; i < 2; ++i) CHECK(home.run({"run", path, "hi"}).out == "by broken\n");
   CHECK(others.names() == std::vector<std::string>{"broken"});
+  // One that failed under a name that somebody gave it is tried again by that.
+  others.others = {{.name = "mine", .phase = "failed", .phase_detail = "no memory", .path = path}};
+  CHECK(home.run({"run", path, "hi"}).out == "by mine\n");
+  CHECK(others.names() == std::vector<std::string>{"mine"});
 }
 
 TEST_CASE("a name that another command takes in the same moment is left to it") {
@@ -217,7 +221,8 @@ TEST_CASE("a model of a path is loaded beside the others again when it was unloa
     const std::lock_guard lock(others.mutex);
     others.others = {{.name = "second",  // by which somebody loads another one
                       .phase = "not loaded",
-                      .phase_detail = "/elsewhere/second"}};
+                      .phase_detail = "",
+                      .path = "/elsewhere/second"}};
   }
   chat.write("two\n");
   CHECK(chat.wait_for_output("by second-2\n"));

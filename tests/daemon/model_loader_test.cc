@@ -191,6 +191,7 @@ TEST_CASE("a load that fails is told to all who wait for it, and to nobody else"
   CHECK(loading.answer(2).error);
   CHECK(loading.answer(3).lease);
   CHECK(loading.phase("broken") == "failed");
+  CHECK(loading.models.find_or_throw("broken")->standing().path == broken.model);
   CHECK(loading.get("broken").error);  // it is tried again
 }
 

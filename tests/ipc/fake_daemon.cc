@@ -104,6 +104,7 @@ ipc::Status ready_status() {
   status.pid = 4711;
   status.uptime_seconds = 3725;
   status.phase = "ready";
+  status.path = "demo";
   status.socket = "fake";
   status.rss_bytes = 1 << 20;
   ipc::ModelStatus& model = status.model.emplace();

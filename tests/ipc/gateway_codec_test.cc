@@ -293,11 +293,11 @@ TEST_CASE("settings of a load are checked before they are made narrower") {
              Catch::Contains("backend: expected one of auto, cpu, cuda, reference, got tpu"));
   CHECK_THAT(load_error(R"("kv_cache_memory":0)"), Catch::StartsWith("kv_cache_memory"));
   CHECK_THAT(load_error(R"("kv_cache_dtype":"int4")"), Catch::StartsWith("kv_cache_dtype"));
-  CHECK_THAT(
-      load_error(R"("quantize":"nf4")"),
-      Catch::Contains("quantize: expected one of none, int8, int4, compressed-tensors, "
-                      "gptq, awq, fp8, mxfp4, modelopt, bitnet, torchao, bitsandbytes, hqq, gguf, "
-                      "eetq, bitsandbytes-nf4, bitsandbytes-fp4, got nf4"));
+  CHECK_THAT(load_error(R"("quantize":"nf4")"),
+             Catch::Contains(
+                 "quantize: expected one of none, int8, int4, compressed-tensors, "
+                 "gptq, awq, fp8, mxfp4, modelopt, bitnet, torchao, bitsandbytes, hqq, exl2, gguf, "
+                 "eetq, bitsandbytes-nf4, bitsandbytes-fp4, got nf4"));
   CHECK_THAT(load_error(R"("tokenizer_config":3)"), Catch::StartsWith("tokenizer_config"));
 }
 
