@@ -42,10 +42,14 @@ std::string repo_of_name(const std::string& name) {
   return name.substr(0, name.find_first_of("@:"));
 }
 
+bool is_in_snapshot(const InstalledModel& model, const HubSnapshot& snapshot) {
+  return download::is_same_file(model.path, snapshot.path) ||
+         model.path.starts_with(snapshot.path + "/");  // a GGUF file in it
+}
+
 // A conversion lies elsewhere than the snapshot it was made from.
 bool is_of_snapshot(const InstalledModel& model, const HubSnapshot& snapshot) {
-  if (download::is_same_file(model.path, snapshot.path)) return true;
-  if (model.path.starts_with(snapshot.path + "/")) return true;  // a GGUF file in it
+  if (is_in_snapshot(model, snapshot)) return true;
   return !model.commit.empty() && model.commit == snapshot.commit &&
          repo_of_name(model.name) == snapshot.repo;
 }
@@ -250,13 +254,17 @@ std::vector<ListedModel> list_models(const Store& store) {
   std::vector<ListedModel> out;
   std::vector<InstalledModel> uses;  // of presets, which are listed below
   for (InstalledModel& model : store.models()) {
-    std::error_code error;
-    const bool was_used_by_path = model.name == model.path;
     if (model.source == kPresetUse) {
       uses.push_back(std::move(model));
-    } else if (!was_used_by_path || fs::exists(model.path, error)) {
-      out.push_back(of_record(std::move(model), snapshots));
+      continue;
     }
+    // Loaded by its path alone: listed while it is there, and where it is no snapshot's.
+    std::error_code error;
+    const bool is_path = model.name == model.path;
+    const bool is_listed_below = std::ranges::any_of(
+        snapshots, [&](const HubSnapshot& snapshot) { return is_in_snapshot(model, snapshot); });
+    if (is_path && (is_listed_below || !fs::exists(model.path, error))) continue;
+    out.push_back(of_record(std::move(model), snapshots));
   }
   for (const HubSnapshot& snapshot : snapshots) {
     for (ListedModel& model : models_of_snapshot(snapshot)) {
