@@ -159,8 +159,8 @@ Expr SchemaNotation::referred(const OrderedJson& schema, const std::string& path
 Expr SchemaNotation::number(const OrderedJson& schema) {
   OrderedJson out = OrderedJson::object();
   out["type"] = is_integer(schema) ? "integer" : "number";
-  for (const char* const word :
-       {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}) {
+  for (const char* const word : {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
+                                 "multipleOf", "ge", "gt", "le", "lt"}) {
     if (schema.contains(word)) out[word] = schema[word];
   }
   return json_value(grammar_, tool_, out);

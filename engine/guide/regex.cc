@@ -135,6 +135,10 @@ bool RegexPool::is_empty(Regex a) {
   return alive == ExprPool::Alive::kNo;
 }
 
+void RegexPool::count_steps(size_t steps) {
+  impl_->pool.count_steps(steps);
+}
+
 bool RegexPool::matches(Regex a, std::string_view text) {
   for (const char byte : text) a.id = impl_->pool.derive(a.id, static_cast<uint8_t>(byte));
   return impl_->pool.nullable(a.id);

@@ -82,6 +82,9 @@ class RegexPool {
   Regex without(Regex a, Regex b) { return both(a, complement(b)); }
   Regex repeat(Regex a, int32_t min, int32_t max);  // max: kUnbounded, or >= min
 
+  // Counts work on an expression that makes nothing new.
+  void count_steps(size_t steps);
+
   // The inside of JSON strings (RFC 8259, without the quotes) whose value is a text of `a`: every
   // character as it is, if JSON allows that, else as any of its escape sequences.
   Regex json_escaped(Regex a);

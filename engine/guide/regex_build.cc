@@ -58,6 +58,9 @@ class RegexBuilder {
 
  private:
   Follow translate(int32_t id, const Follow& follow) {
+    // Repetitions within repetitions are translated many times, also where nothing new comes of it.
+    constexpr size_t kSteps = 20;  // as long as these take elsewhere
+    pool_.count_steps(kSteps);
     const Ast::Node& node = ast_.node(id);
     if (!node.has_assertion && node.kind != Ast::Kind::kCharacter && all_same(follow))
       return everywhere(pool_.concat({plain(id), follow[kStart]}));
@@ -95,6 +98,7 @@ class RegexBuilder {
 
   // REQUIRES: no assertions inside, but for anchors, which hold nowhere.
   Regex plain(int32_t id) {
+    pool_.count_steps(1);
     const Ast::Node& node = ast_.node(id);
     if (node.kind == Ast::Kind::kTextStart || node.kind == Ast::Kind::kTextEnd)
       return pool_.nothing();

@@ -1,6 +1,7 @@
 // Expressions and grammars that would take for ever, or too much memory, if they were unrolled.
 #include <time.h>
 
+#include <chrono>
 #include <string>
 #include <thread>
 #include <vector>
@@ -63,6 +64,19 @@ TEST_CASE("patterns_that_explode_elsewhere_stay_small") {
     INFO(pattern);
     try_pattern(pattern);
     CHECK(cpu_seconds() - begin < kForEver);
+  }
+}
+
+TEST_CASE("anchors in repetitions of repetitions are translated in bounded time") {
+  std::string stars;
+  for (int i = 0; i < 60; ++i) stars = "(" + stars + (i == 0 ? "^" : "") + ")*";
+  const std::string counted = "((((((^){64}){64}){64}){64}){64}){64}";
+  for (const std::string& pattern : {stars, counted}) {
+    INFO(pattern);
+    RegexPool pool;
+    const auto begin = std::chrono::steady_clock::now();
+    CHECK_THROWS_AS(parse_regex(pool, pattern, RegexUse::kWhole), Error);
+    CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(60));
   }
 }
 

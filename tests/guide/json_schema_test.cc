@@ -228,6 +228,14 @@ TEST_CASE("patterns of the format regex are patterns") {
   }
 }
 
+TEST_CASE("limits in pydantic's words are kept, and words that are taken out stay so") {
+  check_texts(R"({"anyOf":[{"type":"integer"},{"type":"number"}],"ge":0,"lt":10})", {"0", "9.5"},
+              {"-1", "10"});
+  check_texts(R"({"type":"integer","gt":0,"le":3,"_min":2,"//max":2,"@ref":"x"})", {"1", "3"},
+              {"0", "4"});
+  check_texts(R"({"title":"Any","tags":["a"],"@context":{"type":"x"}})", {"1", "{}"}, {"x"});
+}
+
 TEST_CASE("what is not of a format is known where the format is written as a whole") {
   check_texts(R"({"type":"string","format":"uuid4"})",
               {R"("6f2b1c7e-0f5d-4a3b-9c1d-2e3f4a5b6c7d")"},
@@ -306,6 +314,7 @@ TEST_CASE("what cannot be enforced is refused with its path") {
        "it would change nothing; write \"additionalProperties\" if that is meant"},
       {R"({"items":{"anyof":[]}})", "write \"anyOf\" if"},
       {R"({"item":{}})", "write \"items\" if"},
+      {R"({"propertys":{}})", "write \"properties\" if"},
       {R"({"required:":[]})", "write \"required\" if"},
       {R"({"emum":[]})", "write \"enum\" if"},
       {R"({"min_length":2})", "write \"minLength\" if"},
@@ -314,6 +323,8 @@ TEST_CASE("what cannot be enforced is refused with its path") {
        "minimum, "
        "minLength"},
       {R"({"max-len":2})", "schema #/max-len: \"max-len\" is no keyword of JSON Schema"},
+      {R"({"type":"string","format":"date","gt":"2020-01-01"})",
+       "schema #/gt: limits of other values than numbers cannot be enforced"},
       {R"({"items":{"type":"integer","gte":2}})", "write minimum, or begin its name with"},
       {R"({"typ":"string"})", "write type, or begin its name with"},
       {R"({"name":"city","schema":{"type":"object"}})",

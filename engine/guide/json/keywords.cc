@@ -1,5 +1,6 @@
 #include "engine/guide/json/keywords.h"
 
+#include <algorithm>
 #include <string>
 
 #include "base/word_distance.h"
@@ -55,6 +56,10 @@ constexpr KeywordRow kRows[] = {
     {"maximum", Use::kEnforced},
     {"exclusiveMinimum", Use::kEnforced},
     {"exclusiveMaximum", Use::kEnforced},
+    {"ge", Use::kEnforced},  // pydantic's, where a type has a validator or is one of several
+    {"gt", Use::kEnforced},
+    {"le", Use::kEnforced},
+    {"lt", Use::kEnforced},
     {"multipleOf", Use::kEnforced},
     {"$schema", Use::kDescribes},
     {"$id", Use::kDescribes},
@@ -102,11 +107,7 @@ constexpr KeywordRow kRows[] = {
     {"exclusiveMax", Use::kRefused, Draft::k7, kNoKeyword, "exclusiveMaximum"},
     {"lowerBound", Use::kRefused, Draft::k7, kNoKeyword, "minimum"},
     {"upperBound", Use::kRefused, Draft::k7, kNoKeyword, "maximum"},
-    {"gt", Use::kRefused, Draft::k7, kNoKeyword, "exclusiveMinimum"},
-    {"ge", Use::kRefused, Draft::k7, kNoKeyword, "minimum"},
     {"gte", Use::kRefused, Draft::k7, kNoKeyword, "minimum"},
-    {"lt", Use::kRefused, Draft::k7, kNoKeyword, "exclusiveMaximum"},
-    {"le", Use::kRefused, Draft::k7, kNoKeyword, "maximum"},
     {"lte", Use::kRefused, Draft::k7, kNoKeyword, "maximum"},
     {"typ", Use::kRefused, Draft::k7, kNoKeyword, "type"},
     {"choices", Use::kRefused, Draft::k7, kNoKeyword, "enum"},
@@ -149,9 +150,18 @@ bool may_mean(std::string_view name, std::string_view keyword) {
       keyword == std::string(name) + "s" ||
       (keyword.ends_with("ies") && keyword.size() == name.size() + 2 && name.ends_with("y") &&
        keyword.starts_with(name.substr(0, name.size() - 1)));
-  if (name == plural || is_singular) return true;
+  const bool is_plural_of_y =
+      keyword.ends_with("ies") && name.ends_with("ys") &&
+      keyword.substr(0, keyword.size() - 3) == name.substr(0, name.size() - 2);
+  if (name == plural || is_singular || is_plural_of_y) return true;
   if (keyword.size() <= kShort && name.size() != keyword.size()) return false;
   return word_distance(name, keyword) <= (keyword.size() >= kLong ? 2U : 1U);
+}
+
+// "_format", "//pattern" and the like are taken out by who wrote them, "@type" is of JSON-LD.
+bool begins_as_keyword(std::string_view name) {
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  return !name.empty() && (is_letter(name[0]) || name[0] == '$');
 }
 
 const KeywordRow* find_row(std::string_view key) {
@@ -159,10 +169,19 @@ const KeywordRow* find_row(std::string_view key) {
     if (row.name == key) return &row;
   }
   // Limits are written with hyphens and underscores, too.
+  if (!begins_as_keyword(key)) return nullptr;
   for (const KeywordRow& row : kRows) {
     if (row.why == kNoKeyword && bare_name(row.name) == bare_name(key)) return &row;
   }
   return nullptr;
+}
+
+// Whether it is an object that limits something.
+bool limits_values(const OrderedJson& json) {
+  return json.is_object() && std::ranges::any_of(json.items(), [](const auto& member) {
+           const KeywordRow* const row = find_row(member.key());
+           return row != nullptr && row->use == Use::kEnforced;
+         });
 }
 
 // A schema within something else, or a list of members alone: nothing at all would be enforced.
@@ -171,8 +190,9 @@ void refuse_wrapper(const SchemaPlace& schema) {
   for (auto member = schema.json->begin(); member != schema.json->end(); ++member) {
     const KeywordRow* const row = find_row(member.key());
     if (row != nullptr && row->use == Use::kEnforced) return;
-    const bool is_unknown = row == nullptr && !member.key().starts_with("x-");
-    if (is_unknown && member->is_structured() && unknown.empty()) unknown = member.key();
+    const bool is_unknown =
+        row == nullptr && begins_as_keyword(member.key()) && !member.key().starts_with("x-");
+    if (is_unknown && limits_values(*member) && unknown.empty()) unknown = member.key();
   }
   if (unknown.empty()) return;
   refuse_schema(path_step(schema.path, unknown),
@@ -184,9 +204,7 @@ void refuse_wrapper(const SchemaPlace& schema) {
 }  // namespace
 
 std::string_view misspelt_keyword(std::string_view name) {
-  // "_format", "//pattern" and the like are taken out by who wrote them, "@type" is of JSON-LD.
-  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
-  if (name.empty() || !(is_letter(name[0]) || name[0] == '$')) return {};
+  if (!begins_as_keyword(name)) return {};
   const std::string letters = bare_name(name);
   for (const KeywordRow& row : kRows) {
     if (row.use == Use::kEnforced && may_mean(letters, bare_name(row.name))) return row.name;

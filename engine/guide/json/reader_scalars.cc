@@ -111,6 +111,22 @@ void SchemaReader::limit_numbers(const SchemaPlace& schema, Alternatives& values
       limits = numbers.both(limits, numbers.at_most(Decimal::of(*limit), true));
     }
   }
+  // Pydantic's words for the same, where it can't tell the type.
+  const auto limit_of_any_type = [&](const char* keyword) -> const OrderedJson* {
+    const OrderedJson* value = member(schema, keyword);
+    if (value != nullptr && !value->is_number()) {
+      refuse_schema(
+          schema.path + "/" + keyword,
+          "limits of other values than numbers cannot be enforced, got " + described_json(*value));
+    }
+    return value;
+  };
+  for (const bool excludes : {false, true}) {
+    if (const OrderedJson* limit = limit_of_any_type(excludes ? "gt" : "ge"))
+      limits = numbers.both(limits, numbers.at_least(Decimal::of(*limit), excludes));
+    if (const OrderedJson* limit = limit_of_any_type(excludes ? "lt" : "le"))
+      limits = numbers.both(limits, numbers.at_most(Decimal::of(*limit), excludes));
+  }
   if (const OrderedJson* divisor = number("multipleOf")) {
     const std::string at = schema.path + "/multipleOf";
     const Decimal value = Decimal::of(*divisor);
