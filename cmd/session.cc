@@ -94,7 +94,8 @@ ipc::Status Session::load_beside(const ipc::Status& status, const ipc::StartOpti
     if (is_taken(status, name)) continue;
     ipc::Status loaded = load_as(name, options);
     // Else another command took the name for its model in the same moment.
-    if (loaded.path == *model_) return loaded;
+    constexpr int kMaxTries = 100;
+    if (loaded.path.empty() || loaded.path == *model_ || i >= kMaxTries) return loaded;
   }
 }
 

@@ -197,10 +197,11 @@ SlotStanding ModelSlot::standing() const {
   return out;
 }
 
-// What is there, or what comes next. REQUIRES: the lock is held.
+// What is there, or what comes next, as it was asked for: heads may stand for the model that they
+// draft for. REQUIRES: the lock is held.
 std::string ModelSlot::path() const {
-  if (model_ != nullptr) return model_->options().model;
-  return enrolled_ && phase_ != "loading" ? enrolled_->model : path_;
+  const bool comes_next = model_ == nullptr && enrolled_ && phase_ != "loading";
+  return comes_next ? enrolled_->model : path_;
 }
 
 std::optional<std::chrono::steady_clock::time_point> ModelSlot::expires_at() const {
@@ -391,6 +392,7 @@ void ModelSlot::load_beside(const ModelOptions& options, std::unique_ptr<Prepare
   model_ = std::move(model);
   uses_ = std::make_shared<UseCount>(on_unused_);
   name_ = options.name;
+  path_ = options.model;
   phase_ = "ready";
   detail_.clear();
 }

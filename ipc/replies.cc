@@ -420,8 +420,24 @@ OrderedJson to_json(const Status& status) {
   return write_value(status);
 }
 
+// A daemon from before there was a path tells it by the model's name, or by what it is about to
+// load.
+template <typename Model>
+static void settle_path(Model& model) {
+  if (!model.path.empty()) return;
+  const bool is_detail = model.phase == "loading" || model.phase == "not loaded";
+  if (model.known() != nullptr) {
+    model.path = model.known()->name;
+  } else if (is_detail) {
+    model.path = model.phase_detail;
+  }
+}
+
 Status status_from_json(const OrderedJson& json) {
-  return from_reply<Status>(json, "status");
+  auto status = from_reply<Status>(json, "status");
+  settle_path(status);
+  for (OtherModelStatus& other : status.others) settle_path(other);
+  return status;
 }
 
 OrderedJson to_json(const TokenizeResult& result) {

@@ -377,6 +377,7 @@ TEST_CASE("a status comes back as it went") {
   status.uptime_seconds = 1.5;
   status.phase = "ready";
   status.phase_detail = "x";
+  status.path = "/models/m";
   status.socket = "/tmp/s";
   status.rss_bytes = int64_t{5} << 30;
   status.model.emplace();
@@ -391,6 +392,14 @@ TEST_CASE("a status comes back as it went") {
   REQUIRE(reply.result);
   const Status back = status_from_json(*reply.result);
   CHECK(to_json(back) == to_json(status));
+
+  // An older daemon doesn't tell the path: then it is the model's name, or what is about to come.
+  status.path.clear();
+  CHECK(status_from_json(to_json(status)).path == "m");
+  status.model.reset();
+  CHECK(status_from_json(to_json(status)).path.empty());
+  status.phase = "not loaded";
+  CHECK(status_from_json(to_json(status)).path == "x");
   CHECK(back.model->memory.weights == int64_t{1} << 40);
   REQUIRE(back.model->left_out.size() == 2);
   CHECK(back.model->left_out[0].kernel == "pack of int8");
