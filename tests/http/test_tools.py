@@ -161,7 +161,7 @@ def test_20_a_form_for_what_is_no_call(api):
     ({"tools": [{"type": "function"}]}, "tools[0].function: missing"),
     ({"tools": {}}, "tools"),
     ({"tools": [{"type": "function", "function": {"name": "a", "strict": True, "parameters": {
-        "type": "object", "properties": {"x": {"type": "string", "format": "no-such"}}}}}]}, "tool a"),
+        "type": "object", "properties": {"x": {"type": "string", "format": "dateTime"}}}}}]}, "tool a"),
     ({"tools": TOOLS, "tool_choice": {"type": "allowed_tools", "mode": "some", "tools": []}}, "mode"),
     ({"reasoning_effort": "a lot"}, "reasoning_effort: unknown effort"),
     ({"reasoning": {"budget": 3}}, "reasoning.budget: unknown field"),
@@ -179,7 +179,7 @@ def test_what_is_refused(api, field, message):
 
 def test_a_schema_that_cant_be_enforced_leaves_its_arguments_open_unless_strict(api):
     tool = {"type": "function", "function": {"name": "a", "parameters": {
-        "type": "object", "properties": {"x": {"type": "string", "format": "no-such"}}}}}
+        "type": "object", "properties": {"x": {"type": "string", "format": "dateTime"}}}}}
     body = chat_body("hi", max_tokens=200, temperature=1.0, tools=[tool], tool_choice="a")
     call = api.ok("/v1/chat/completions", body)["choices"][0]["message"]["tool_calls"][0]
     assert isinstance(json.loads(call["function"]["arguments"]), dict)
