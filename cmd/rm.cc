@@ -167,8 +167,9 @@ void remove_model(Session& session, Store& store, const ListedModel& listed) {
   if (is_own_folder(listed) && fs::exists(model.path, error)) freed += remove_own_folder(listed);
   // Others may be records of the same files.
   for (const InstalledModel& other : store.models()) {
-    const bool is_gone = !other.path.empty() && !fs::exists(other.path, error) &&
-                         (other.path == model.path || other.commit == model.commit);
+    const bool is_gone =
+        !other.path.empty() && !fs::exists(other.path, error) &&
+        (other.path == model.path || (!model.commit.empty() && other.commit == model.commit));
     if (other.name == model.name || is_gone) store.remove_model(other.name);
   }
   const bool stays = fs::exists(model.path, error);

@@ -4,6 +4,8 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 
+#include <memory>
+#include <mutex>
 #include <sstream>
 #include <string_view>
 
@@ -13,6 +15,7 @@
 #include "cmd/download/hub_names.h"
 #include "cmd/download/run_fetch.h"
 #include "ipc/client.h"
+#include "ipc/model_name.h"
 #include "ipc/protocol.h"
 
 namespace tgi {
@@ -63,8 +66,15 @@ bool tell_of(const std::string& events, const http::PullProgress& tell) {
 
 std::function<void(const std::string& name, const http::PullProgress& tell)> make_puller(
     const ResolveOptions& resolve, const std::string& socket, int cut_off_fd) {
+  const auto one_at_a_time = std::make_shared<std::mutex>();
   return [=](const std::string& name, const http::PullProgress& tell) {
     const download::FetchRequest request = request_of(name, resolve);
+    ipc::check_model_name(name);  // that the daemon will know it by
+    const std::unique_lock alone(*one_at_a_time, std::try_to_lock);
+    if (!alone.owns_lock()) {
+      throw Error(Code::kOverloaded,
+                  "another model is being downloaded; ask again when it is here");
+    }
     const UniqueFd stop(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     const auto write = [&](const std::string& events) {
       pollfd cut_off{.fd = cut_off_fd, .events = POLLIN, .revents = 0};

@@ -255,15 +255,15 @@ void ModelSlot::drop_current() {
 }
 
 void ModelSlot::announce_load(const ModelOptions& options) {
-  set_loading(options);
+  set_loading(options, options.model);
 }
 
-void ModelSlot::set_loading(const ModelOptions& options) {
+void ModelSlot::set_loading(const ModelOptions& options, const std::string& path) {
   const std::lock_guard lock(mutex_);
   name_ = options.name;
   phase_ = "loading";
   detail_ = options.model;
-  path_ = options.model;
+  path_ = path;
 }
 
 std::string ModelSlot::name() const {
@@ -327,7 +327,9 @@ std::unique_ptr<PreparedModel> ModelSlot::prepare_beside_current(
   return prepared;
 }
 
-Error ModelSlot::load_again(const ModelOptions& before, const Error& failure) {
+Error ModelSlot::load_again(const ModelOptions& before,
+                            const std::string& path,
+                            const Error& failure) {
   const auto with = [&](const std::string& outcome) {
     return Error(failure.code(), fmt::format("{}; {}", failure.what(), outcome));
   };
@@ -337,7 +339,7 @@ Error ModelSlot::load_again(const ModelOptions& before, const Error& failure) {
   }
   log_warn("a load failed, the model before is loaded again",
            {{"error", failure.what()}, {"model", before.model}});
-  set_loading(before);
+  set_loading(before, path);
   try {
     set_ready(ServedModel::load(before));
     return with(fmt::format("{}, which served before, was loaded again", before.model));
@@ -359,12 +361,14 @@ void ModelSlot::load(const ModelOptions& options, std::unique_ptr<PreparedModel>
     prepared->ranks.stop = stoppable.stop;
   }
   begin("loading", options.model);
+  const std::string path = prepared == nullptr ? options.model : prepared->asked_model;
+  const std::string path_before = standing().path;
   std::optional<ModelOptions> before;
   std::optional<Error> failure;
   try {
     if (const auto serving = current()) before = serving->options();
     drop_current();
-    set_loading(options);
+    set_loading(options, path);
     if (prepared == nullptr) prepared = prepare_model(stoppable);
     std::unique_ptr<ServedModel> model = ServedModel::load(std::move(prepared));
     bring_adapters_back(*model);
@@ -377,7 +381,7 @@ void ModelSlot::load(const ModelOptions& options, std::unique_ptr<PreparedModel>
   } catch (const std::exception& error) {
     failure.emplace(Code::kInternal, error.what());
   }
-  if (before) failure = load_again(*before, *failure);
+  if (before) failure = load_again(*before, path_before, *failure);
   if (phase() != "ready") set_failed(failure->what());
   throw Error(*failure);
 }

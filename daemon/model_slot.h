@@ -134,11 +134,11 @@ class ModelSlot {
   std::string path() const;
   void begin(const std::string& phase, const std::string& detail);
   void drop_current();
-  void set_loading(const ModelOptions& options);
+  void set_loading(const ModelOptions& options, const std::string& path);
   void set_ready(std::unique_ptr<ServedModel> model);
   void bring_adapters_back(ServedModel& model) const;
   std::unique_ptr<PreparedModel> prepare_beside_current(const ModelOptions& options) const;
-  Error load_again(const ModelOptions& before, const Error& failure);
+  Error load_again(const ModelOptions& before, const std::string& path, const Error& failure);
 
   const std::chrono::milliseconds drain_timeout_;
   const std::function<void()> on_unused_;

@@ -51,12 +51,12 @@ constexpr std::array kOllamaRoutes = {
           "OllamaModels"},
     Route{"GET", "/api/version", false, &kOllamaErrors, ollama_version,
           "The version of ollama whose API this is, and tgi's", "", "OllamaVersion"},
+    // Not of any type: what a browser sends for any page without asking first brings no models.
     Route{"POST", "/api/pull", true, &kOllamaErrors, with_body<OllamaModelBody, ollama_pull>,
           "As ollama: download a model, where --allow-pull is given; one that is served is here",
-          "OllamaModelRequest", "OllamaStatus", true, kJsonLines.content_type},
+          "OllamaModelRequest", "OllamaStatus", false, kJsonLines.content_type},
     Route{"DELETE", "/api/delete", true, &kOllamaErrors, with_body<OllamaModelBody, ollama_delete>,
           "As ollama: remove a preset; other models are not removed", "OllamaModelRequest", ""},
-    // Not of any type: what a browser sends for any page without asking first makes no models.
     Route{"POST", "/api/create", true, &kOllamaErrors, with_body<OllamaCreateBody, ollama_create>,
           "As ollama: keep a preset of a model that is served, and serve it", "OllamaCreateRequest",
           "OllamaStatus", false, kJsonLines.content_type},

@@ -1,9 +1,9 @@
 #include "cmd/models/use_record.h"
 
 #include <ctime>
+#include <exception>
 #include <filesystem>
 
-#include "base/error.h"
 #include "base/files/preset_files.h"
 #include "cmd/download/fetch_model.h"
 #include "cmd/model_path.h"
@@ -41,8 +41,8 @@ void record_use(const std::string& path) {
     if (record.name.empty()) return;
     record.last_used_at = std::time(nullptr);
     store.put_model(record);
-  } catch (const Error&) {
-    // What is wrong with the store, `tgi ls` and `tgi doctor` say.
+  } catch (const std::exception&) {
+    // What is wrong with the folder, or with the store, `tgi ls` and `tgi doctor` say.
   }
 }
 

@@ -347,6 +347,7 @@ std::unique_ptr<PreparedModel> prepare_model(const ModelOptions& asked) {
   const auto started = Clock::now();
   ipc::check_model_settings(asked);
   auto model = std::make_unique<PreparedModel>();
+  model->asked_model = asked.model;
   model->options = asked;
   if (is_preset_path(asked.model)) {
     settle_preset(*model);

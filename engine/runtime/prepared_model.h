@@ -24,6 +24,7 @@
 namespace tgi {
 
 struct PreparedModel {
+  std::string asked_model;  // as it was named: heads stand for options.model, which they draft for
   ModelOptions options;
   std::string model_path;                // of its files, or "demo": of a preset that of its base
   std::shared_ptr<const Preset> preset;  // (optional) where options.model is one

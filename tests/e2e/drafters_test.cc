@@ -79,6 +79,28 @@ TEST_CASE("heads stand in place of the model that they draft for, or beside it")
   CHECK(daemon.status().model->drafter == "medusa");
 }
 
+TEST_CASE("heads are run beside the model that is there, under one name") {
+  const Home home;
+  const TempFolder folder;
+  const std::string heads = folder.file("heads");
+  write_heads(heads, 256);
+  {
+    const DaemonProcess daemon(home, {"--model", "demo"});
+    for (int i = 0; i < 2; ++i) {
+      const Ran ran = home.run({"run", heads, "hi"});
+      INFO(ran.err);
+      CHECK(ran.exit_status == 0);
+      const ipc::Status status = daemon.status();
+      REQUIRE(status.others.size() == 1);
+      CHECK(status.others.front().path == heads);
+    }
+  }
+  const DaemonProcess daemon(home, {"--model", heads});
+  CHECK(home.run({"run", heads, "hi"}).exit_status == 0);
+  CHECK(daemon.status().path == heads);
+  CHECK(daemon.status().others.empty());
+}
+
 TEST_CASE("drafters that don't fit are refused, and the model that is there serves on") {
   const Home home;
   const TempFolder folder;
