@@ -210,9 +210,8 @@ std::vector<float> read_scales(const Checkpoint& checkpoint,
 
 // Less half of the codes.
 float code_of(const ArrayReader& words, int64_t at, int64_t stride, const Place& place) {
-  uint32_t code = words.word(at) >> place.shift;
-  if (place.shift + place.bits > 32) code |= words.word(at + stride) << (32 - place.shift);
-  code &= (1U << place.bits) - 1;
+  const uint32_t mask = (1U << place.bits) - 1;
+  const uint32_t code = words.bits_from(at, stride, place.shift, place.bits) & mask;
   return static_cast<float>(static_cast<int32_t>(code) - (1 << (place.bits - 1)));
 }
 

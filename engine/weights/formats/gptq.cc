@@ -210,11 +210,8 @@ uint32_t bits_from(const GptqConfig& gptq,
                    int64_t stride,
                    int64_t index) {
   const int64_t bit = index * gptq.bits;
-  const auto shift = static_cast<int32_t>(bit % 32);
-  const int64_t word = first + bit / 32 * stride;
-  uint32_t out = words.word(word) >> shift;
-  if (shift + gptq.bits > 32) out |= words.word(word + stride) << (32 - shift);
-  return out;
+  return words.bits_from(first + bit / 32 * stride, stride, static_cast<int32_t>(bit % 32),
+                         gptq.bits);
 }
 
 void read_scales(const GptqConfig& gptq,

@@ -73,6 +73,13 @@ class ArrayReader {
   uint8_t byte(int64_t index) const { return std::to_integer<uint8_t>(data_[index]); }
   uint16_t half(int64_t index) const { return read<uint16_t>(index); }
   uint32_t word(int64_t index) const { return read<uint32_t>(index); }
+  // What is in a word from bit `shift` on; where that is less than `count` bits, also the first
+  // ones of the word that lies `stride` behind it.
+  uint32_t bits_from(int64_t index, int64_t stride, int32_t shift, int32_t count) const {
+    uint32_t out = word(index) >> shift;
+    if (shift + count > 32) out |= word(index + stride) << (32 - shift);
+    return out;
+  }
   // An element of type F32, F16 or BF16. Throws kInvalidArgument naming tensor and index when it is
   // not finite.
   float number(int64_t index) const;
