@@ -151,7 +151,7 @@ void ModelLoader::plan(const LoadPtr& load) {
   }
   if (load->asked && slot.current() == nullptr) slot.announce_load(*options);
   load->prepared = prepare_model(*options);
-  if (load->asked && slot.current() != nullptr && fits_beside(models_, *load->prepared)) {
+  if (load->asked && fits_beside(models_, slot, *load->prepared)) {
     log_info("a model is replaced, and goes when its requests have ended",
              {{"name", options->name}, {"by", options->model}});
     slot.load_beside(*options, std::move(load->prepared));

@@ -95,12 +95,16 @@ std::vector<std::shared_ptr<ModelSlot>> plan_room(const ModelHost& host,
   }
 }
 
-bool fits_beside(const ModelHost& host, PreparedModel& model) {
+bool fits_beside(const ModelHost& host, const ModelSlot& slot, PreparedModel& model) {
+  const std::shared_ptr<ServedModel> serving = slot.current();
+  if (serving == nullptr) return false;
   model.options.promised_bytes = host.promised_bytes();
   model.ranks.promised_bytes = model.options.promised_bytes;
   try {
-    check_fits(model, {});
-    return true;
+    const int64_t beside = check_fits(model, {});
+    if (beside == 0) return false;
+    const GivenBack given_back = given_back_by(*serving, model, true);
+    return beside * 2 >= check_fits(model, std::span(&given_back, 1));
   } catch (const Error& error) {
     if (error.code() != Code::kOutOfMemory) throw;
     return false;

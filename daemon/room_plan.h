@@ -20,9 +20,10 @@ std::vector<std::shared_ptr<ModelSlot>> plan_room(const ModelHost& host,
                                                   PreparedModel& model,
                                                   int32_t max_models);
 
-// Whether `model` fits beside all that is loaded, the one in `slot` too: then this goes on until
-// the new one is ready. What the plan leaves to the others is set. Throws what check_fits throws,
-// but kOutOfMemory.
-bool fits_beside(const ModelHost& host, PreparedModel& model);
+// Whether `model` fits beside all that is loaded, that of `slot` too, whose place it is to take:
+// then this goes on until the new one is ready. It does not where its KV cache would be less than
+// half of what it gets when that has gone: a cache stays as it was planned. What the plan leaves to
+// the others is set. Throws what check_fits throws, but kOutOfMemory.
+bool fits_beside(const ModelHost& host, const ModelSlot& slot, PreparedModel& model);
 
 }  // namespace tgi::daemon

@@ -78,14 +78,14 @@ class RankLoader {
   RankLoader(const RankLoader&) = delete;
   RankLoader& operator=(const RankLoader&) = delete;
 
-  void check(std::span<const GivenBack> given_back) {
+  int32_t check(std::span<const GivenBack> given_back) {
     try {
       threads_->run([this](int rank) { make_device(rank); });
     } catch (const Error& error) {
       if (error.code() != Code::kOutOfMemory) throw;
       log_warn("whether it fits will show only when the present model is unloaded",
                {{"reason", error.what()}});
-      return;
+      return 0;
     }
     plan(given_back);
     threads_->run([this](int rank) {
@@ -93,6 +93,7 @@ class RankLoader {
         devices_[static_cast<size_t>(rank)]->add_rope(rope);
       }
     });
+    return out_.plan.num_blocks;
   }
 
   LoadedRanks load() {
@@ -237,6 +238,7 @@ class RankLoader {
     }
     wanted.max_total_tokens = options_.max_total_tokens;
     wanted.memory_is_shared = ranks_share_memory();
+    wanted.max_running = out_.max_running;
     if (options_.kv_cache_bytes)
       wanted.kv_cache_bytes = *options_.kv_cache_bytes / options_.num_ranks;
     const int32_t context =
@@ -386,13 +388,13 @@ void check_num_ranks(Backend& backend, int32_t num_ranks) {
   }
 }
 
-void check_ranks(Backend& backend,
-                 const LoadedConfig& model,
-                 const LoadRanksOptions& options,
-                 std::span<const GivenBack> given_back) {
+int32_t check_ranks(Backend& backend,
+                    const LoadedConfig& model,
+                    const LoadRanksOptions& options,
+                    std::span<const GivenBack> given_back) {
   check_num_ranks(backend, options.num_ranks);
   check_world_size(model.config, options.num_ranks);
-  RankLoader(backend, model, {}, options).check(given_back);
+  return RankLoader(backend, model, {}, options).check(given_back);
 }
 
 LoadedRanks load_ranks(Backend& backend,

@@ -96,11 +96,11 @@ bool ranks_share_memory(Backend& backend);
 // Whether such a model could be loaded once all of `given_back` is free: devices are made for a
 // moment and asked, nothing large is taken. Throws what load_ranks throws before it reads the first
 // weight. Where the devices can't even be made beside those that serve, for want of memory, it says
-// so in the log and returns.
-void check_ranks(Backend& backend,
-                 const LoadedConfig& model,
-                 const LoadRanksOptions& options,
-                 std::span<const GivenBack> given_back);
+// so in the log. Returns the blocks that its KV cache would have; 0: it isn't known.
+int32_t check_ranks(Backend& backend,
+                    const LoadedConfig& model,
+                    const LoadRanksOptions& options,
+                    std::span<const GivenBack> given_back);
 
 // Throws what the first rank that failed threw, when all have ended and given back what they took:
 // kInvalidArgument, kUnsupported, kOutOfMemory, kDeviceLost, kCancelled.

@@ -72,9 +72,14 @@ PlannedMemory plan_memory(const MemoryRequest& request) {
     const int64_t fits_all = std::max((left - for_adapters) / request.block_bytes,
                                       std::min(left / request.block_bytes, blocks_per_context));
     const int64_t fits_half = std::max(fits_all / 2, std::min(fits_all, blocks_per_context));
-    num_blocks = request.memory_is_shared
-                     ? std::min(fits_half, kDefaultContexts * blocks_per_context)
-                     : fits_all;
+    if (request.memory_is_shared) {
+      num_blocks = std::min(fits_half, kDefaultContexts * blocks_per_context);
+    } else if (request.max_running == 0) {
+      num_blocks = fits_all;
+    } else {
+      const int64_t useful = blocks_per_context * kContextsOfRunning * request.max_running;
+      num_blocks = std::min(fits_all, useful);
+    }
   }
   num_blocks = std::min<int64_t>(num_blocks, INT32_MAX / request.block_size);
   if (num_blocks < groups.num_groups()) {

@@ -22,6 +22,7 @@ struct MemoryRequest {
   int32_t max_batch_tokens = 512;           // of a step: windowed groups hold them for a while
   int32_t max_positions = 0;                // of the model
   bool memory_is_shared = true;             // with all else that runs on the machine
+  int32_t max_running = 0;                  // sequences at once; 0: as many as fit
   std::optional<int64_t> kv_cache_bytes;    // what the user wants for the KV cache
   double adapter_fraction = 0;              // of what weights and workspace leave, for adapters
   std::optional<int32_t> max_total_tokens;  // what the user wants for one request
@@ -35,12 +36,14 @@ struct PlannedMemory {
 };
 
 // Where blocks take no memory there are as many as kDefaultContexts contexts need; else:
-// without a wish the KV cache gets all that is left beside weights, workspace and adapters; of
-// memory that is shared, room for kDefaultContexts whole contexts, but at most half of what is
-// left. A wish goes before adapters, which then have what it leaves of theirs. Throws
-// kOutOfMemory with the sum when the parts don't fit, kInvalidArgument when one request of
-// max_total_tokens can't ever fit.
+// without a wish the KV cache gets all that is left beside weights, workspace and adapters, but no
+// more than whole contexts of all that may run at once, kContextsOfRunning times (prefixes stay in
+// it): a small model leaves a large GPU to others. Of memory that is shared it gets room for
+// kDefaultContexts whole contexts, but at most half of what is left. A wish goes before adapters,
+// which then have what it leaves of theirs. Throws kOutOfMemory with the sum when the parts don't
+// fit, kInvalidArgument when one request of max_total_tokens can't ever fit.
 inline constexpr int32_t kDefaultContexts = 16;
+inline constexpr int32_t kContextsOfRunning = 2;
 PlannedMemory plan_memory(const MemoryRequest& request);
 
 // How many sequences run at once when nobody says: what the device proposes, but no more than whose

@@ -396,8 +396,8 @@ GivenBack given_back_by(const ServedModel& serving, const PreparedModel& model, 
   return out;
 }
 
-void check_fits(const PreparedModel& model, std::span<const GivenBack> given_back) {
-  check_ranks(*model.backend, model.loaded, model.ranks, given_back);
+int32_t check_fits(const PreparedModel& model, std::span<const GivenBack> given_back) {
+  return check_ranks(*model.backend, model.loaded, model.ranks, given_back);
 }
 
 int64_t untouched_kv_bytes(const ipc::ModelStatus& status) {

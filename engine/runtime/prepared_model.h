@@ -64,7 +64,7 @@ int64_t untouched_kv_bytes(const ipc::ModelStatus& status);
 // shared, with `is_certain`, only what is surely taken: not the KV cache that no token has touched.
 GivenBack given_back_by(const ServedModel& serving, const PreparedModel& model, bool is_certain);
 
-// Whether it will fit when all of that is free. Throws what check_ranks throws.
-void check_fits(const PreparedModel& model, std::span<const GivenBack> given_back);
+// Whether it will fit when all of that is free. Throws and returns what check_ranks does.
+int32_t check_fits(const PreparedModel& model, std::span<const GivenBack> given_back);
 
 }  // namespace tgi

@@ -60,10 +60,14 @@ Backend* real_gpu() {
 
 }  // namespace
 
+bool cases_are_of_gpu() {
+  return std::getenv("TGI_CONFORMANCE_OF_GPU") != nullptr;
+}
+
 std::vector<DeviceCase> device_cases() {
   std::vector<DeviceCase> cases;
   // What a machine with a GPU is there for: the others have been tried where there is none.
-  if (std::getenv("TGI_CONFORMANCE_OF_GPU") != nullptr) {
+  if (cases_are_of_gpu()) {
     Backend* const gpu = real_gpu();
     if (gpu == nullptr) throw Error(Code::kUnsupported, "there is no GPU to be tried");
     add_cuda(*gpu, "cuda", cases);

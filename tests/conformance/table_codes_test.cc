@@ -105,7 +105,8 @@ TEST_CASE("codes that are places in a table are multiplied with as the table's n
         const auto [first, is_new] = of_group.try_emplace(device_case.bit_group, all);
         if (!is_new) CHECK(same_bits(first->second, all));
       }
-      CHECK(!of_group.empty());
+      // A GPU decodes tables.
+      CHECK(of_group.empty() == cases_are_of_gpu());
     }
   }
 }

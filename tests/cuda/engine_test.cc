@@ -211,8 +211,8 @@ TEST_CASE("captured steps multiply with packed weights as steps by themselves do
 // begins with nothing. With too few blocks sequences are preempted and computed again.
 TEST_CASE("captured steps carry on each slot's state as steps by themselves do",
           "[gpu]" TGI_NOT_UNDER_SANITIZERS) {
-  for (const char* model :
-       {"mamba-f32", "mamba2", "lfm2", "qwen3-next", "falcon-h1", "jamba", "bloom-six-heads"}) {
+  for (const char* model : {"mamba-f32", "mamba2", "lfm2", "qwen3-next", "falcon-h1", "jamba",
+                            "olmo-hybrid", "kimi-linear", "bloom-six-heads"}) {
     INFO(model);
     Setup setup = {.deterministic = true,
                    .max_running = 5,

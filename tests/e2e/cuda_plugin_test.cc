@@ -142,6 +142,32 @@ TEST_CASE("too little memory of the GPU says what was planned and what is free",
       Catch::Contains("does not fit") && Catch::Contains("available"));
 }
 
+TEST_CASE("a model that takes another's place gets the memory that this one had",
+          TGI_NOT_UNDER_TSAN) {
+  const Home home;
+  std::map<std::string, std::string> values = emulated(home, 1);
+  values["TGI_EMULATED_GPU_MEMORY"] = "1400000000";
+  const Environment environment(values);
+  const DaemonProcess daemon(home, {"--backend", "cuda"});
+  const int64_t of_first = daemon.status().model->memory.kv_cache;
+  CHECK(of_first > 500'000'000);
+  CHECK(load_error(daemon, [](ipc::LoadParams& params) {
+          params.settings.set("dtype", "f16");
+        }).empty());
+  CHECK(daemon.status().model->dtype == "f16");
+  CHECK(daemon.status().model->memory.kv_cache > of_first * 9 / 10);
+  CHECK_FALSE(generate(daemon, "What is tgi?", 4).empty());
+}
+
+TEST_CASE("a small model leaves the GPU's memory to others", TGI_NOT_UNDER_TSAN) {
+  const Home home;
+  const Environment environment(emulated(home, 1));
+  const DaemonProcess daemon(home, small_context("cuda"));
+  const ipc::ModelStatus model = *daemon.status().model;
+  CHECK(model.num_blocks == 2 * 8 * 256 / 16);
+  CHECK(model.memory.kv_cache < model.memory.available / 100);
+}
+
 TEST_CASE("a KV cache of a type that the backend has not is refused on a first load too",
           TGI_NOT_UNDER_TSAN) {
   const Home home;

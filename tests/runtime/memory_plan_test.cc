@@ -50,6 +50,19 @@ TEST_CASE("memory plan gives all that is left of memory that is not shared") {
   CHECK(plan_memory(request).num_blocks == 4);
 }
 
+TEST_CASE("memory plan leaves what all that may run could never fill twice") {
+  MemoryRequest request = machine();
+  request.memory_is_shared = false;
+  request.max_running = 3;
+  CHECK(plan_memory(request).num_blocks == 2 * 3 * 8);
+  CHECK(plan_memory(request).max_total_tokens == 128);
+  request.max_running = 256;
+  CHECK(plan_memory(request).num_blocks == 500);
+  request.kv_cache_bytes = 400 * kMiB;
+  request.max_running = 3;
+  CHECK(plan_memory(request).num_blocks == 400);
+}
+
 TEST_CASE("memory plan of a model without attention has blocks for sixteen contexts, for nothing") {
   for (const bool is_shared : {false, true}) {
     MemoryRequest request = machine();

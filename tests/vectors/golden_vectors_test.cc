@@ -150,8 +150,8 @@ void check_answers(ServedModel& model, const Json& expected, const ipc::VectorPa
     const Json& wanted = expected.at("entities")[i];
     REQUIRE(text.entities.size() == wanted.size());
     for (size_t e = 0; e < wanted.size(); ++e) {
-      CHECK(text.entities[e].group == wanted[e].at("group"));
-      CHECK(text.entities[e].word == wanted[e].at("word"));
+      CHECK(text.entities[e].group == wanted[e].at("group").get<std::string>());
+      CHECK(text.entities[e].word == wanted[e].at("word").get<std::string>());
       CHECK(text.entities[e].start == wanted[e].at("start"));
       CHECK(text.entities[e].end == wanted[e].at("end"));
       CHECK(std::abs(text.entities[e].score - wanted[e].at("score").get<double>()) <= 1e-5);
