@@ -167,7 +167,7 @@ TEST_CASE("vectors, scores and entities are those of transformers and sentence-t
     const Json expected = expected_of(name);
     const auto model = serve(name);
     REQUIRE(model->vectors() != nullptr);
-    CHECK(task_name(model->vectors()->head().task()) == expected.at("task"));
+    CHECK(task_name(model->vectors()->head().task()) == expected.at("task").get<std::string>());
     ipc::VectorParams all;
     if (!expected.value("use_default_prompt", false)) all.prompt = "";
     all.truncate = expected.value("truncate", false);
@@ -189,7 +189,7 @@ TEST_CASE("GGUF files of llama.cpp's converter give the same vectors and scores"
     const Json expected = own ? parse_json(*own, 16) : expected_of(name);
     const auto model = serve_path(entry.path().string());
     REQUIRE(model->vectors() != nullptr);
-    CHECK(task_name(model->vectors()->head().task()) == expected.at("task"));
+    CHECK(task_name(model->vectors()->head().task()) == expected.at("task").get<std::string>());
     ipc::VectorParams all{.inputs = {}, .prompt = ""};
     for (const Json& text : expected.at("texts")) all.inputs.push_back(input_of(text));
     check_texts(*model, expected, all);
@@ -216,7 +216,7 @@ TEST_CASE("a decoder that ranks by its answer gives the same scores from a GGUF 
   write_reranker(kGolden + name, yes, no, {.pair_template = pair_template}, path);
   const auto model = serve_path(path);
   REQUIRE(model->vectors() != nullptr);
-  CHECK(task_name(model->vectors()->head().task()) == expected.at("task"));
+  CHECK(task_name(model->vectors()->head().task()) == expected.at("task").get<std::string>());
   CHECK(model->vectors()->head().labels().size() == 1);
   // A file says nothing of a length that texts are cut to: the folder without one is compared.
   const std::string whole = folder.file("whole");
