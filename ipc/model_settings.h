@@ -143,9 +143,10 @@ inline constexpr auto kModelSettings = std::to_array<ModelSetting>({
          .in_status = true}),
     setting<&ModelSettings::kv_cache_bytes>(
         {.name = "kv-cache-memory",
-         .help = "of the KV cache of all ranks, such as 4GiB; auto: on a GPU all that the weights "
-                 "leave, "
-                 "else room for 16 whole contexts, at most half of that",
+         .help = "of the KV cache of all ranks, such as 4GiB; auto: on a GPU what the weights "
+                 "leave, but "
+                 "no more than two whole contexts of each sequence that may run, else room for 16 "
+                 "whole contexts, at most half of what they leave",
          .scope = SettingScope::kLoad,
          .low = 1,
          .in_serve = true}),

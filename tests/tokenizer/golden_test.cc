@@ -79,7 +79,8 @@ TEST_CASE(
     INFO(base << " with " << variant["set"] << " " << variant["set_model"]);
     CHECK(encode_hashes(*tokenizer, cases, 50) == strings_of(variant["encoded"]));
     CHECK(decode_hashes(*tokenizer, 200, 50, false) == strings_of(variant["decoded"]));
-    CHECK(pairs_hash(*tokenizer, std::span(cases).first(100)) == variant["pairs"].get<std::string>());
+    CHECK(pairs_hash(*tokenizer, std::span(cases).first(100)) ==
+          variant["pairs"].get<std::string>());
   }
 }
 
