@@ -49,6 +49,9 @@ extern const Architecture kLfm3, kLfm3Vl, kLaguna, kQwen25OmniText, kQwen3OmniMo
     kQwen3OmniMoe;
 extern const Architecture kExaone, kIquestCoder, kAxK1, kSarvamMoe, kSarvamMla, kOlmoHybrid,
     kKimiLinear, kLing3, kPhi4Multimodal, kPhi4Mm, kFlint;
+extern const Architecture kPaddleOcrText, kPaddleOcr, kHunyuanVlText, kHunyuanVl, kDeepSeekOcr2Text,
+    kDeepSeekOcr2, kMolmo2Text, kMolmo2, kGraniteDoclingText, kGranite4Vision, kGraniteDocling,
+    kMiniCpmOcr, kQwen3Asr, kGlmAsr, kFunAsrNano, kVibeVoiceAsr, kMossTranscribe;
 
 namespace {
 
@@ -220,6 +223,23 @@ constexpr std::array kArchitectures = {
     &kPhi4Multimodal,
     &kPhi4Mm,
     &kFlint,
+    &kPaddleOcrText,
+    &kPaddleOcr,
+    &kHunyuanVlText,
+    &kHunyuanVl,
+    &kDeepSeekOcr2Text,
+    &kDeepSeekOcr2,
+    &kMolmo2Text,
+    &kMolmo2,
+    &kGraniteDoclingText,
+    &kGranite4Vision,
+    &kGraniteDocling,
+    &kMiniCpmOcr,
+    &kQwen3Asr,
+    &kGlmAsr,
+    &kFunAsrNano,
+    &kVibeVoiceAsr,
+    &kMossTranscribe,
 };
 
 constexpr const char* kConfigFile = "config.json";

@@ -298,6 +298,17 @@ std::vector<bool> layers_by_pattern(const JsonReader& config,
   return out;
 }
 
+// The class passes over such a list; who wrote it means what it says.
+void refuse_full_layers(const JsonReader& config, const std::vector<bool>& layers, int64_t window) {
+  const auto full = std::ranges::find(layers, false);
+  if (full == layers.end()) return;
+  throw Error(Code::kUnsupported,
+              fmt::format("{}[{}]: expected sliding_attention, as sliding_window = {} is for all "
+                          "layers of this architecture, got full_attention; take one of the two "
+                          "out of the file",
+                          config.path_of("layer_types"), full - layers.begin(), window));
+}
+
 // 0: none.
 int64_t window_size(const JsonReader& config, const WindowFields& fields) {
   if (fields.by_switch && !config.boolean_or("use_sliding_window", false)) return 0;
@@ -323,6 +334,8 @@ void read_windows(const JsonReader& config, const WindowFields& fields, ModelCon
                          ? "use_sliding_window is not set"
                          : "sliding_window is null"));
   }
+  if (fields.in_all_layers && window < model.max_positions)
+    refuse_full_layers(config, layers, window);
   if (layers.empty() && fields.by_switch && !fields.first_layer_name.empty()) {
     const int64_t first = config.integer_or(fields.first_layer_name, fields.default_first_layer);
     for (int64_t i = 0; i < model.num_layers; ++i) layers.push_back(i >= first);

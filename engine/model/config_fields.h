@@ -57,6 +57,8 @@ struct WindowFields {
   int64_t default_pattern = 0;
   std::string_view pattern_name{};  // of its field; empty: there is none
   bool null_is_no_window = true;    // else a pattern's layers need one
+  // sliding_window alone says it, for all layers: a layer_types that says otherwise is refused.
+  bool in_all_layers = false;
 };
 
 // Whether the layer is the last of a run of `pattern`.

@@ -281,7 +281,7 @@ struct RopeType {
   bool is_whole = false;  // the table has all columns of a head, whichever are rotated
 };
 
-constexpr std::array<RopeType, 9> kRopeTypes = {{
+constexpr std::array<RopeType, 10> kRopeTypes = {{
     {"default", set_default},
     {"linear", set_linear},
     {"dynamic", set_dynamic},
@@ -290,7 +290,8 @@ constexpr std::array<RopeType, 9> kRopeTypes = {{
     {"longrope", set_longrope},
     {"su", set_longrope},  // its first name
     {"proportional", set_proportional, true},
-    {"mrope", set_default},  // by place in an image, which text has none of
+    {"mrope", set_default},   // by place in an image, which text has none of
+    {"xdrope", set_dynamic},  // the same
 }};
 
 const RopeType& find_rope_type(const RopeFields& fields) {

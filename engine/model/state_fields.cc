@@ -71,9 +71,11 @@ void read_mixer_types(const JsonReader& config,
                            model.num_layers, types.size()));
   }
   for (size_t i = 0; i < types.size(); ++i) {
-    const bool has_attention = types[i] == names.attention ||
-                               (!names.old_attention.empty() && types[i] == names.old_attention);
-    if (!has_attention && types[i] != names.state) {
+    const auto is = [&](std::string_view name, std::string_view old_name) {
+      return types[i] == name || (!old_name.empty() && types[i] == old_name);
+    };
+    const bool has_attention = is(names.attention, names.old_attention);
+    if (!has_attention && !is(names.state, names.old_state)) {
       throw Error(Code::kUnsupported,
                   fmt::format("{}[{}]: '{}' is not supported; known are {}, {}",
                               config.path_of(key), i, types[i], names.attention, names.state));

@@ -34,7 +34,9 @@ constexpr bool has_mixer(const ModelConfig& config, int32_t layer) {
 struct MixerNames {
   std::string_view attention;
   std::string_view state;
-  std::string_view old_attention{};  // (optional) another name of the first
+  // (optional) What files before transformers 5.24 call them.
+  std::string_view old_attention{};
+  std::string_view old_state{};
 };
 
 // Throws kInvalidArgument for a list of another length, kUnsupported for another name.

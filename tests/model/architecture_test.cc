@@ -239,6 +239,27 @@ TEST_CASE("mistral: layers without a window are those of layer_types") {
   CHECK(windows(config) == std::vector<bool>{false, true});
 }
 
+TEST_CASE("where sliding_window is for all layers, a list that leaves some out is refused") {
+  for (const char* name : {"Phi3ForCausalLM", "PhimoeForCausalLM", "Ministral3ForCausalLM"}) {
+    Json config = without(with(small_llama(), "architectures", {name}), "model_type");
+    config["sliding_window"] = 8;
+    CHECK(windows(config) == std::vector<bool>{true, true});
+    config["layer_types"] = {"sliding_attention", "sliding_attention"};
+    CHECK(windows(config) == std::vector<bool>{true, true});
+    config["layer_types"] = {"sliding_attention", "full_attention"};
+    CHECK_THAT(
+        refusal(config, Code::kUnsupported),
+        Catch::Contains("layer_types[1]: expected sliding_attention, as sliding_window = 8") &&
+            Catch::Contains("got full_attention; take one of the two out"));
+    // A window of the whole context hides nothing.
+    config["sliding_window"] = 1 << 20;
+    CHECK(longest_window(load_config(config).config) == 1 << 20);
+    config["layer_types"] = {"full_attention", "full_attention"};
+    config["sliding_window"] = nullptr;
+    CHECK(longest_window(load_config(config).config) == 0);
+  }
+}
+
 TEST_CASE("llama: what asks for a window is refused, what asks for none is not") {
   const Json config = small_llama();
   CHECK_THAT(refusal(with(config, "sliding_window", 8), Code::kUnsupported),

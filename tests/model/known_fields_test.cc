@@ -381,6 +381,10 @@ std::map<std::string, Change> changes() {
       {"ffn_config", {{{"moe_top_k", 2}}}},
       {"num_shared_expert", {2}},
       {"mlp_layer_types", {Json::array({"sparse"})}},
+      {"qk_norm_type", {"olmo"}},
+      {"norm_after", {true}},
+      {"rope_scaling_layers", {{0, 2}}},
+      {"swiglu_alpha", {2.0}},
       {"embedding_multiplier", {2.0}},
       {"residual_multiplier", {2.0}},
       {"attention_multiplier", {2.0}},
@@ -544,7 +548,8 @@ TEST_CASE("a field that is said to be read changes the model, or is refused") {
         if (architecture->names.front() == "GraniteMoeHybridForCausalLM") {
           before["position_embedding_type"] = "rope";
         }
-        if (architecture->names.front() == "DeepseekV2ForCausalLM") {
+        if (architecture->names.front() == "DeepseekV2ForCausalLM" ||
+            architecture->names.front() == "DeepseekOcr2TextModel") {
           before["topk_method"] = "group_limited_greedy";  // else it has no groups
         }
         before.erase(name);

@@ -1,6 +1,6 @@
 // Checkpoints that hear around a text model of another family, which text_config names: Voxtral,
-// Qwen2-Audio, Audio Flamingo 3 and Granite Speech. Source: the models of these names in
-// `transformers`.
+// Qwen2-Audio, Audio Flamingo 3, Granite Speech, Qwen3-ASR, GLM-ASR, Fun-ASR-Nano, VibeVoice-ASR
+// and MOSS-Transcribe-Diarize. Source: the models of these names in `transformers`.
 #include <array>
 #include <string_view>
 
@@ -20,7 +20,27 @@ constexpr auto kAudioTextFields = join_fields(kMultimodalFields,
                                                   harmless("audio_token_id", kSounds),
                                                   harmless("audio_token_index", kSounds),
                                                   harmless("projector_bias", kSounds),
+                                                  harmless("adaptor_config", kSounds),
+                                                  harmless("timestamp_token_id", kSounds),
+                                                  harmless("token_classification_bias", kSounds),
+                                                  harmless("audio_merge_size", kSounds),
+                                                  harmless("audio_chunk_size", kSounds),
                                               }));
+
+constexpr auto kVibeVoiceFields =
+    join_fields(kAudioTextFields,
+                std::to_array<KnownField>({
+                    harmless("acoustic_tokenizer_encoder_config", kSounds),
+                    harmless("semantic_tokenizer_encoder_config", kSounds),
+                    harmless("acoustic_tokenizer_chunk_size", kSounds),
+                    harmless("audio_bos_token_id", kSounds),
+                    harmless("audio_eos_token_id", kSounds),
+                }));
+constexpr auto kVibeVoiceIgnored = std::to_array<std::string_view>({
+    "acoustic_tokenizer_encoder.*",
+    "semantic_tokenizer_encoder.*",
+    "multi_modal_projector.*",
+});
 
 // What adapts the text model to sounds is a LoRA adapter, which text does without.
 constexpr auto kGraniteSpeechFields = join_fields(kAudioTextFields,
@@ -49,6 +69,40 @@ constexpr auto kGraniteSpeechNames = std::to_array<std::string_view>(
 constexpr auto kGraniteSpeechTypes =
     std::to_array<std::string_view>({"granite_speech", "granite_speech_plus"});
 
+constexpr auto kQwen3AsrNames =
+    std::to_array<std::string_view>({"Qwen3ASRForConditionalGeneration"});
+constexpr auto kQwen3AsrTypes = std::to_array<std::string_view>({"qwen3_asr"});
+constexpr auto kGlmAsrNames = std::to_array<std::string_view>({"GlmAsrForConditionalGeneration"});
+constexpr auto kGlmAsrTypes = std::to_array<std::string_view>({"glmasr"});
+constexpr auto kFunAsrNames =
+    std::to_array<std::string_view>({"FunAsrNanoForConditionalGeneration"});
+constexpr auto kFunAsrTypes = std::to_array<std::string_view>({"fun_asr_nano"});
+constexpr auto kVibeVoiceNames =
+    std::to_array<std::string_view>({"VibeVoiceAsrForConditionalGeneration"});
+constexpr auto kVibeVoiceTypes = std::to_array<std::string_view>({"vibevoice_asr"});
+constexpr auto kMossNames =
+    std::to_array<std::string_view>({"MossTranscribeDiarizeForConditionalGeneration"});
+constexpr auto kMossTypes = std::to_array<std::string_view>({"moss_transcribe_diarize"});
+
+constexpr std::string_view kQwen3AsrText =
+    R"({"model_type": "qwen3", "hidden_size": 2048, "intermediate_size": 6144,
+        "num_hidden_layers": 28, "num_attention_heads": 16, "num_key_value_heads": 8,
+        "head_dim": 128, "max_position_embeddings": 65536, "tie_word_embeddings": true,
+        "eos_token_id": [151643, 151645]})";
+constexpr std::string_view kGlmAsrText =
+    R"({"model_type": "llama", "vocab_size": 59264, "hidden_size": 2048,
+        "intermediate_size": 6144, "num_hidden_layers": 28, "num_attention_heads": 16,
+        "num_key_value_heads": 4, "max_position_embeddings": 8192, "rms_norm_eps": 1e-05,
+        "eos_token_id": [59246, 59253, 59255], "tie_word_embeddings": true})";
+constexpr std::string_view kFunAsrText =
+    R"({"model_type": "qwen3", "hidden_size": 1024, "intermediate_size": 3072,
+        "num_hidden_layers": 28, "num_attention_heads": 16, "num_key_value_heads": 8,
+        "max_position_embeddings": 40960, "tie_word_embeddings": true})";
+constexpr std::string_view kMossText =
+    R"({"model_type": "qwen3", "hidden_size": 1024, "intermediate_size": 3072,
+        "num_hidden_layers": 28, "num_attention_heads": 16, "num_key_value_heads": 8,
+        "max_position_embeddings": 131072, "rope_theta": 1000000.0, "tie_word_embeddings": true})";
+
 constexpr std::string_view kVoxtralText =
     R"({"model_type": "llama", "vocab_size": 131072, "hidden_size": 3072,
         "intermediate_size": 8192, "num_hidden_layers": 30, "num_key_value_heads": 8,
@@ -57,7 +111,21 @@ constexpr std::string_view kVoxtralText =
 
 }  // namespace
 
-extern const Architecture kVoxtral, kAroundQwen2, kGraniteSpeech;
+extern const Architecture kVoxtral, kAroundQwen2, kGraniteSpeech, kQwen3Asr, kGlmAsr, kFunAsrNano,
+    kVibeVoiceAsr, kMossTranscribe;
+constexpr Architecture kQwen3Asr = multimodal_of(
+    kQwen3AsrNames, kQwen3AsrTypes, kQwen3AsrText, kAudioTextFields, kAudioTextIgnored);
+constexpr Architecture kGlmAsr =
+    multimodal_of(kGlmAsrNames, kGlmAsrTypes, kGlmAsrText, kAudioTextFields, kAudioTextIgnored);
+constexpr Architecture kFunAsrNano =
+    multimodal_of(kFunAsrNames, kFunAsrTypes, kFunAsrText, kAudioTextFields, kAudioTextIgnored);
+constexpr Architecture kVibeVoiceAsr = multimodal_of(kVibeVoiceNames,
+                                                     kVibeVoiceTypes,
+                                                     R"({"model_type": "qwen2"})",
+                                                     kVibeVoiceFields,
+                                                     kVibeVoiceIgnored);
+constexpr Architecture kMossTranscribe =
+    multimodal_of(kMossNames, kMossTypes, kMossText, kAudioTextFields, kAudioTextIgnored);
 constexpr Architecture kVoxtral =
     multimodal_of(kVoxtralNames, kVoxtralTypes, kVoxtralText, kAudioTextFields, kAudioTextIgnored);
 constexpr Architecture kAroundQwen2 = multimodal_of(kAroundQwen2Names,

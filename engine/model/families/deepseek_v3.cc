@@ -49,6 +49,9 @@ constexpr auto kDeepseekV3Fields =
                 kDecoderFields,
                 kDeepSeekExpertFields);
 
+constexpr auto kDeepseekV3Aliases = std::to_array<FieldAlias>(
+    {kDeepSeekExpertAliases[0], {"num_mtp_layers", "num_nextn_predict_layers"}});
+
 constexpr auto kDeepseekV3Names = std::to_array<std::string_view>({"DeepseekV3ForCausalLM"});
 constexpr auto kDeepseekV3Types = std::to_array<std::string_view>({"deepseek_v3", "kimi_k2"});
 
@@ -68,7 +71,7 @@ constexpr Architecture kDeepSeekV3 = {
     .prefix = "model.",
     .read_config = read_deepseek_v3,
     .fields = kDeepseekV3Fields,
-    .aliases = kDeepSeekExpertAliases,
+    .aliases = kDeepseekV3Aliases,
     .tensors = kDeepseekV3Tensors,
     .ignored = kRotaryTables,
     .ignores_layer_after_last = true,

@@ -43,6 +43,9 @@ constexpr auto kGlm4MoeFields = join_fields(kDecoderFields,
                                                 harmless("num_nextn_predict_layers", kOnlyDrafts),
                                             }));
 
+constexpr auto kGlm4MoeAliases = std::to_array<FieldAlias>(
+    {kDeepSeekExpertAliases[0], {"num_mtp_layers", "num_nextn_predict_layers"}});
+
 constexpr auto kGlm4MoeNames = std::to_array<std::string_view>({"Glm4MoeForCausalLM"});
 constexpr auto kGlm4MoeTypes = std::to_array<std::string_view>({"glm4_moe"});
 
@@ -64,6 +67,7 @@ constexpr Architecture kGlm4Moe = {
     .prefix = "model.",
     .read_config = read_glm4_moe,
     .fields = kGlm4MoeFields,
+    .aliases = kGlm4MoeAliases,
     .tensors = kGlm4MoeTensors,
     .ignored = kRotaryTables,
     .ignores_layer_after_last = true,

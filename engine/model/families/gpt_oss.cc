@@ -30,14 +30,16 @@ Json with_default_gpt_oss_rope(const Json& config) {
   return out;
 }
 
-// The slope and the offset are the same in all of them.
+// The offset is the same in all of them.
 GateLimits read_limits(const JsonReader& config, const ModelConfig& model) {
   if (model.activation != Activation::kSilu) {
     throw Error(Code::kUnsupported,
                 fmt::format("{}: this family's gate is silu, got {}", config.path_of("hidden_act"),
                             config.json().at("hidden_act").dump()));
   }
-  return {.limit = read_positive(config, "swiglu_limit", 7.0), .slope = 1.702F, .up_offset = 1.0F};
+  return {.limit = read_positive(config, "swiglu_limit", 7.0),
+          .slope = read_positive(config, "swiglu_alpha", 1.702),
+          .up_offset = 1.0F};
 }
 
 ModelConfig read_gpt_oss(const JsonReader& given) {
@@ -80,6 +82,7 @@ constexpr auto kGptOssFields =
                     read("num_local_experts"),
                     read("num_experts_per_tok"),
                     read("swiglu_limit"),
+                    read("swiglu_alpha"),
                     harmless("initial_context_length", "the scaling of rope says how long it was"),
                     harmless("router_aux_loss_coef", kTrainsRouter),
                     harmless("output_router_logits", kTrainsRouter),

@@ -2,7 +2,7 @@
 // with experts in place of the MLP, the last kind beside one that all tokens go to. Newer ones have
 // windows in most layers, a sink for each head, and a base of the rotation for each layer. Source:
 // models/granite, models/granitemoe, models/granitemoeshared, models/granite_swa and
-// models/granitemoe_swa in `transformers`.
+// models/granitemoe_swa in `transformers`, and models/granite_docling for its text model.
 #include <fmt/format.h>
 
 #include <array>
@@ -22,19 +22,49 @@
 namespace tgi {
 namespace {
 
-ModelConfig read_granite_common(const JsonReader& config, const DecoderFields& fields) {
+// What absent ones mean.
+struct GraniteFactors {
+  double embedding = 1.0;
+  double residual = 1.0;
+  double attention = 1.0;
+  double logits = 1.0;
+};
+
+ModelConfig read_granite_common(const JsonReader& config,
+                                const DecoderFields& fields,
+                                const GraniteFactors& factors = {}) {
   ModelConfig model = read_decoder_config(config, fields);
   model.attention_bias = config.boolean_or("attention_bias", false);
   model.mlp_bias = config.boolean_or("mlp_bias", false);
-  model.embedding_multiplier = read_positive(config, "embedding_multiplier", 1.0);
-  model.residual_multiplier = read_positive(config, "residual_multiplier", 1.0);
-  model.attention_scale = read_positive(config, "attention_multiplier", 1.0);
-  model.logit_scale = 1.0F / read_positive(config, "logits_scaling", 1.0);
+  model.embedding_multiplier = read_positive(config, "embedding_multiplier", factors.embedding);
+  model.residual_multiplier = read_positive(config, "residual_multiplier", factors.residual);
+  model.attention_scale = read_positive(config, "attention_multiplier", factors.attention);
+  model.logit_scale = 1.0F / read_positive(config, "logits_scaling", factors.logits);
   return model;
 }
 
 ModelConfig read_granite(const JsonReader& config) {
   ModelConfig model = read_granite_common(config, {});
+  read_rope(config, model);
+  refuse_windows(config, model);
+  return model;
+}
+
+ModelConfig read_granite_docling(const JsonReader& config) {
+  ModelConfig model = read_granite_common(
+      config,
+      {.default_vocab_size = 133800,
+       .default_hidden_size = 1024,
+       .default_num_layers = 28,
+       .default_num_heads = 16,
+       .default_num_kv_heads = 4,
+       .default_intermediate = 2048,
+       .default_max_positions = 32768,
+       .default_norm_eps = 1e-5,
+       .default_tied = true,
+       .default_bos = 100257,
+       .default_eos = 100257},
+      {.embedding = 12.0, .residual = 0.263, .attention = 0.015625, .logits = 4.0});
   read_rope(config, model);
   refuse_windows(config, model);
   return model;
@@ -185,7 +215,10 @@ constexpr auto kNamesShared = std::to_array<std::string_view>({"GraniteMoeShared
 constexpr auto kModelTypesShared = std::to_array<std::string_view>({"granitemoeshared"});
 
 constexpr auto kGraniteNames = std::to_array<std::string_view>({"GraniteForCausalLM"});
-constexpr auto kGraniteTypes = std::to_array<std::string_view>({"granite"});
+constexpr auto kGraniteTypes = std::to_array<std::string_view>({"granite", "granite4_vision_text"});
+constexpr auto kGraniteDoclingTextNames =
+    std::to_array<std::string_view>({"GraniteDoclingTextModel"});
+constexpr auto kGraniteDoclingTextTypes = std::to_array<std::string_view>({"granite_docling_text"});
 
 constexpr auto kGraniteTensors = join_tensors(kLlamaOuterTensors,
                                               kLlamaNormTensors,
@@ -261,6 +294,17 @@ constexpr Architecture kGranite = {
     .model_types = kGraniteTypes,
     .prefix = "model.",
     .read_config = read_granite,
+    .fields = kGraniteFields,
+    .tensors = kGraniteTensors,
+    .ignored = kRotaryTables,
+};
+
+extern const Architecture kGraniteDoclingText;
+constexpr Architecture kGraniteDoclingText = {
+    .names = kGraniteDoclingTextNames,
+    .model_types = kGraniteDoclingTextTypes,
+    .prefix = "model.",
+    .read_config = read_granite_docling,
     .fields = kGraniteFields,
     .tensors = kGraniteTensors,
     .ignored = kRotaryTables,

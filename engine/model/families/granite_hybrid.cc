@@ -45,7 +45,12 @@ ModelConfig read_granite_hybrid(const JsonReader& config) {
   if (positions == "rope") read_rope(config, model);
   read_mlp(config, model);
   if (config.has("layer_types")) {
-    read_mixer_types(config, "layer_types", {.attention = "attention", .state = "mamba"}, model);
+    read_mixer_types(config, "layer_types",
+                     {.attention = "full_attention",
+                      .state = "linear_attention",
+                      .old_attention = "attention",
+                      .old_state = "mamba"},
+                     model);
   } else {
     use_state_in_all_layers(model);
   }

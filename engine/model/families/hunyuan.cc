@@ -1,6 +1,7 @@
 // Hunyuan: Llama's block with heads of q and k normed after they are rotated, and a base of the
 // rotation that is stretched once; dense, or with experts beside one that all tokens go to.
-// Source: models/hunyuan_v1_dense and models/hunyuan_v1_moe in `transformers`.
+// HunyuanOCR is a multimodal checkpoint around the first. Source: models/hunyuan_v1_dense,
+// models/hunyuan_v1_moe and models/hunyuan_vl in `transformers`.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include "engine/model/decoder_tensors.h"
 #include "engine/model/expert_fields.h"
 #include "engine/model/known_fields.h"
+#include "engine/model/multimodal_fields.h"
 #include "engine/model/rope.h"
 
 namespace tgi {
@@ -32,6 +34,22 @@ ModelConfig read_hunyuan(const JsonReader& config) {
   model.qk_norm_after_rope = true;
   read_rope(config, model, {.fields = kHunyuanRopeFields});
   refuse_windows(config, model);
+  return model;
+}
+
+constexpr auto kHunyuanVlRopeFields = std::to_array<KnownField>({
+    read_or_null("alpha"),
+    harmless("xdrope_section", "positions are of text alone, alike in every section"),
+});
+
+ModelConfig read_hunyuan_vl_text(const JsonReader& config) {
+  DecoderFields decoder = kHunyuanDecoder;
+  decoder.default_num_kv_heads = 0;
+  decoder.default_tied = true;
+  ModelConfig model = read_decoder_config(config, decoder);
+  model.attention_bias = config.boolean_or("attention_bias", false);
+  model.qk_norm_after_rope = true;
+  read_rope(config, model, {.fields = kHunyuanVlRopeFields});
   return model;
 }
 
@@ -132,6 +150,35 @@ constexpr auto kHunyuanFields = join_fields(
         harmless_if("use_mla", "[false]", kHunyuanOneBlock),
     }));
 
+constexpr auto kHunyuanVlTextFields =
+    join_fields(kDecoderFields,
+                std::to_array<KnownField>({
+                    read_or_null("attention_bias"),
+                    harmless("eod_token_id", "eos_token_id says when to stop"),
+                    harmless("sep_token_id", "eos_token_id says when to stop"),
+                    harmless("pad_id", "sequences are never padded"),
+                    harmless("org_vocab_size", kTextOnly),
+                    harmless_if("mlp_bias", "[false]", "there are no biases of the MLP"),
+                    harmless_if("use_qk_norm", "[true]", kHunyuanOneBlock),
+                    harmless_if("norm_type", R"(["rms"])", kHunyuanOneBlock),
+                    harmless_if("use_cla", "[false]", kHunyuanOneBlock),
+                    harmless_if("position_embedding_xdrope", "[true]", kHunyuanOneBlock),
+                    harmless_if("sliding_window", "[]", "layers have no windows"),
+                }));
+
+constexpr auto kHunyuanVlFields = join_fields(kMultimodalFields,
+                                              std::to_array<KnownField>({
+                                                  harmless("im_start_id", kImages),
+                                                  harmless("im_end_id", kImages),
+                                                  harmless("im_newline_id", kImages),
+                                                  harmless("image_start_token_id", kImages),
+                                                  harmless("image_end_token_id", kImages),
+                                                  harmless("image_newline_token_id", kImages),
+                                              }));
+
+constexpr auto kHunyuanVlTextAliases =
+    std::to_array<FieldAlias>({{"attention_head_dim", "head_dim"}});
+
 constexpr auto kHunyuanFieldsMoe = join_fields(
     std::to_array<KnownField>({
         read("num_experts"),
@@ -158,6 +205,13 @@ constexpr auto kHunyuanNamesMoe = std::to_array<std::string_view>({"HunYuanMoEV1
 constexpr auto kHunyuanTypesMoe = std::to_array<std::string_view>({"hunyuan_v1_moe"});
 constexpr auto kHunyuanNames = std::to_array<std::string_view>({"HunYuanDenseV1ForCausalLM"});
 constexpr auto kHunyuanTypes = std::to_array<std::string_view>({"hunyuan_v1_dense"});
+
+constexpr auto kHunyuanVlTextNames = std::to_array<std::string_view>({"HunYuanVLTextModel"});
+constexpr auto kHunyuanVlTextTypes = std::to_array<std::string_view>({"hunyuan_vl_text"});
+constexpr auto kHunyuanVlNames =
+    std::to_array<std::string_view>({"HunYuanVLForConditionalGeneration"});
+constexpr auto kHunyuanVlTypes = std::to_array<std::string_view>({"hunyuan_vl"});
+constexpr auto kHunyuanVlIgnored = std::to_array<std::string_view>({"vit.*", "vision_tower.*"});
 
 constexpr auto kHunyuanTensors =
     join_tensors(kLlamaOuterTensors,
@@ -215,5 +269,23 @@ constexpr Architecture kHunyuanMoe = {
     .tensors = kHunyuanTensorsMoe,
     .ignored = kRotaryTables,
 };
+
+extern const Architecture kHunyuanVlText, kHunyuanVl;
+constexpr Architecture kHunyuanVlText = {
+    .names = kHunyuanVlTextNames,
+    .model_types = kHunyuanVlTextTypes,
+    .prefix = "model.",
+    .read_config = read_hunyuan_vl_text,
+    .fields = kHunyuanVlTextFields,
+    .aliases = kHunyuanVlTextAliases,
+    .tensors = kHunyuanTensors,
+    .ignored = kRotaryTables,
+};
+constexpr Architecture kHunyuanVl =
+    multimodal_of(kHunyuanVlNames,
+                  kHunyuanVlTypes,
+                  R"({"model_type": "hunyuan_vl_text", "tie_word_embeddings": true})",
+                  kHunyuanVlFields,
+                  kHunyuanVlIgnored);
 
 }  // namespace tgi

@@ -1,7 +1,7 @@
 // Checkpoints that see images around a chat model of another family, which text_config names: Aya
-// Vision, Command A Vision, DeepSeek-VL, Janus, Idefics 2, Kimi K2.5, MiniCPM-V 4.6 and 4.7, Ovis
-// 2, Qianfan-OCR, VideoLLaMA 3, HyperCLOVA X Vision and Nemotron's omni models. Source: the models
-// of these names in `transformers`.
+// Vision, Command A Vision, DeepSeek-VL, Janus, Idefics 2, Kimi K2.5, MiniCPM-V 4.6 and 4.7,
+// MiniCPM-OCR, Ovis 2, Qianfan-OCR, VideoLLaMA 3, HyperCLOVA X Vision and Nemotron's omni models.
+// Source: the models of these names in `transformers`.
 #include <array>
 #include <span>
 #include <string_view>
@@ -99,6 +99,9 @@ constexpr auto kKimiK25Types = std::to_array<std::string_view>({"kimi_k25"});
 constexpr auto kMiniCpmVNames = std::to_array<std::string_view>(
     {"MiniCPMV4_6ForConditionalGeneration", "MiniCPMV4_7ForConditionalGeneration"});
 constexpr auto kMiniCpmVTypes = std::to_array<std::string_view>({"minicpmv4_6", "minicpmv4_7"});
+constexpr auto kMiniCpmOcrNames =
+    std::to_array<std::string_view>({"MiniCPMOcrForConditionalGeneration"});
+constexpr auto kMiniCpmOcrTypes = std::to_array<std::string_view>({"minicpm_ocr"});
 constexpr auto kOvis2Names = std::to_array<std::string_view>({"Ovis2ForConditionalGeneration"});
 constexpr auto kOvis2Types = std::to_array<std::string_view>({"ovis2"});
 constexpr auto kQianfanOcrNames =
@@ -138,7 +141,7 @@ constexpr std::string_view kTiedCohere2 =
 }  // namespace
 
 extern const Architecture kAyaVision, kCohere2Vision, kDeepSeekVl, kIdefics2, kKimiK25, kMiniCpmV,
-    kOvis2, kQianfanOcr, kVideoLlama3, kHyperClovaVision, kNemotronOmni;
+    kMiniCpmOcr, kOvis2, kQianfanOcr, kVideoLlama3, kHyperClovaVision, kNemotronOmni;
 constexpr Architecture kAyaVision = chat_around(kAyaVisionNames, kAyaVisionTypes, kTiedCohere2);
 constexpr Architecture kCohere2Vision =
     chat_around(kCohere2VisionNames, kCohere2VisionTypes, kTiedCohere2);
@@ -153,6 +156,10 @@ constexpr Architecture kKimiK25 = chat_around(
     kKimiK25Names, kKimiK25Types, R"({"model_type": "deepseek_v3", "tie_word_embeddings": true})");
 constexpr Architecture kMiniCpmV =
     chat_around(kMiniCpmVNames, kMiniCpmVTypes, R"({"model_type": "qwen3_5_text"})");
+constexpr Architecture kMiniCpmOcr =
+    chat_around(kMiniCpmOcrNames,
+                kMiniCpmOcrTypes,
+                R"({"model_type": "qwen3_5_text", "tie_word_embeddings": true})");
 constexpr Architecture kOvis2 = chat_around(
     kOvis2Names, kOvis2Types, R"({"model_type": "qwen2", "tie_word_embeddings": true})");
 constexpr Architecture kQianfanOcr =

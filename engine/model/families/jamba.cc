@@ -99,6 +99,8 @@ constexpr auto kJambaFields = join_fields(
         read("mamba_conv_bias"),
         read("mamba_proj_bias"),
         read_or_null("sliding_window"),
+        harmless("use_mambapy", "says which kernel computes the same"),
+        harmless("use_associative_scan", "says which kernel computes the same"),
         harmless("layer_types", "the periods say which layers have attention"),
         harmless("layers_block_type", "the periods say which layers have attention"),
         harmless("router_aux_loss_coef", kTrainsRouter),

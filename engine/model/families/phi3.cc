@@ -20,7 +20,7 @@ ModelConfig read_phi3(const JsonReader& config) {
                                                    .default_max_positions = 4096,
                                                    .default_norm_eps = 1e-5,
                                                    .default_eos = 32000});
-  read_windows(config, {.default_window = 0}, model);
+  read_windows(config, {.default_window = 0, .in_all_layers = true}, model);
   read_rope(
       config, model,
       {.takes_partial = true, .default_original_positions = 4096, .type_of_yarn = "longrope"});

@@ -26,7 +26,7 @@ ModelConfig read_phi4_multimodal(const JsonReader& config) {
   if (!config.has("eos_token_id") && model.vocab_size > 200020) {
     model.eos_token_ids = {199999, 200020};
   }
-  read_windows(config, {.default_window = 0}, model);
+  read_windows(config, {.default_window = 0, .in_all_layers = true}, model);
   read_rope(
       config, model,
       {.takes_partial = true, .default_original_positions = 4096, .type_of_yarn = "longrope"});

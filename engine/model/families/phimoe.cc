@@ -25,7 +25,7 @@ ModelConfig read_phimoe(const JsonReader& config) {
   model.norm_kind = NormKind::kLayer;
   model.attention_bias = config.boolean_or("attention_bias", false);
   model.lm_head_bias = config.boolean_or("lm_head_bias", false);
-  read_windows(config, {.default_window = 0}, model);
+  read_windows(config, {.default_window = 0, .in_all_layers = true}, model);
   read_rope(config, model, {.default_theta = 1e6});
   read_experts(config,
                {.num_experts = "num_local_experts",
