@@ -15,7 +15,13 @@ Rule add_json_schema(Grammar& grammar,
     reject_schema("#", "expected a schema, an object or a boolean, got " + described_json(schema));
   }
   SchemaReader reader(grammar.regex(), schema);
-  return SchemaPrinter(grammar, reader, options).print(reader.root());
+  try {
+    return SchemaPrinter(grammar, reader, options).print(reader.root());
+  } catch (const Error& error) {
+    // What is wrong with the whole may come of a word that is misspelt in a part.
+    if (error.code() == Code::kInvalidArgument) reader.check_all_keywords();
+    throw;
+  }
 }
 
 Rule add_any_json(Grammar& grammar, bool only_object, const JsonSchemaOptions& options) {

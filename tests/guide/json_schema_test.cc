@@ -304,10 +304,9 @@ TEST_CASE("what cannot be enforced is refused with its path") {
     const char* message;
   };
   const Row rows[] = {
-      {R"({"properties":{"age":{"uniqueItems":true}}})",
-       "schema #/properties/age/uniqueItems: that all items differ cannot be enforced: an item, or "
-       "a "
-       "part of one, may be any JSON; describe all parts by their types, or list"},
+      {R"({"properties":{"age":{"uniqueItems":true,"contains":{"const":1}}}})",
+       "schema #/properties/age/uniqueItems: that all items differ cannot be enforced together "
+       "with contains"},
       {R"({"items":{"additonalProperties":false}})",
        "schema #/items/additonalProperties: \"additonalProperties\" is no keyword of JSON Schema, "
        "so "
@@ -352,6 +351,8 @@ TEST_CASE("what cannot be enforced is refused with its path") {
       {R"({"$ref":"http://example.com/a.json"})",
        "is not in this document, and other documents are"},
       {R"({"$ref":"#/$defs/a"})", "schema #/$ref: \"#/$defs/a\" leads nowhere: # has no \"$defs\""},
+      {R"({"$id":"http://a.example/b/c","properties":{"x":{"$ref":"d.json#/y"}}})",
+       "put that document under \"$defs\" with \"$id\": \"http://a.example/b/d.json\""},
       {R"({"$recursiveRef":"#"})", "schema #/$recursiveRef: \"$recursiveRef\" depends on the way"},
       {R"({"$ref":"#"})", "schema #: the schema refers to itself without a step"},
       {R"({"type":"object","minProperties":2})", "schema #/minProperties: that 2 members have"},
@@ -402,6 +403,22 @@ TEST_CASE("large schemas compile, or are refused, within bounds") {
   CHECK_THAT(
       refusal_of(R"({"allOf":[)" + all + "]}"),
       Catch::Contains("more than 3000 alternatives, too many to combine; give the branches"));
+  // A word that is misspelt in a part is told before what the whole comes to.
+  CHECK_THAT(refusal_of(R"({"allOf":[)" + all + R"(],"properties":{"p":{"emum":[1]}}})"),
+             Catch::Contains("schema #/properties/p/emum: ") && Catch::Contains("write \"enum\""));
+  // Only what overlaps is taken out of a branch of oneOf.
+  std::string kinds;
+  for (int i = 0; i < 60; ++i) {
+    kinds += std::string(i == 0 ? "" : ",") + R"({"properties":{"kind":{"const":"k)" +
+             std::to_string(i) + R"("},"n":{"type":"integer"}},"required":["kind","n"]})";
+  }
+  const auto overlapping = compiled_schema(
+      R"({"type":"object","oneOf":[{"anyOf":[)" + kinds +
+      R"(]},{"properties":{"kind":{"const":"k0"},"m":{"type":"string"}},"required":["kind","m"]}]})");
+  CHECK(accepts_bytes(overlapping, R"({"kind":"k5","n":1})"));
+  CHECK(accepts_bytes(overlapping, R"({"kind":"k0","m":"x"})"));
+  CHECK_FALSE(accepts_bytes(overlapping, R"({"kind":"k0","n":1,"m":"x"})"));
+  CHECK_FALSE(accepts_bytes(overlapping, R"({"kind":"k5","m":"x"})"));
   std::string doubled = R"({"$ref":"#/$defs/d59","$defs":{"d0":{"type":"null"})";
   for (int i = 1; i < 60; ++i) {
     const std::string ref = R"({"$ref":"#/$defs/d)" + std::to_string(i - 1) + "\"}";

@@ -88,9 +88,21 @@ NaiveRecogniser::Ends NaiveRecogniser::ends_of(const Grammar::Node& node, size_t
 
 NaiveRecogniser::Ends NaiveRecogniser::ends_of_terminal(Regex terminal, size_t begin) {
   const auto [place, is_new] = automata_.try_emplace(terminal.id);
-  if (is_new) place->second = grammar_.regex().dfa(terminal);
-  const Dfa& dfa = place->second;
+  if (is_new) {
+    try {
+      place->second = grammar_.regex().dfa(terminal);
+    } catch (const Error&) {
+      // Too large for one automaton: each text is asked for.
+    }
+  }
   Ends result;
+  if (!place->second) {
+    for (size_t end = begin; end <= text_.size(); ++end) {
+      if (grammar_.regex().matches(terminal, text_.substr(begin, end - begin))) result.insert(end);
+    }
+    return result;
+  }
+  const Dfa& dfa = *place->second;
   int32_t state = dfa.states.empty() ? Dfa::kDead : 0;
   for (size_t at = begin; state != Dfa::kDead; ++at) {
     if (dfa.states[static_cast<size_t>(state)].accepts) result.insert(at);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -31,7 +32,7 @@ class NaiveRecogniser {
   Grammar& grammar_;
   std::string_view text_;
   std::map<std::pair<int32_t, size_t>, Ends> known_;
-  std::map<int32_t, Dfa> automata_;
+  std::map<int32_t, std::optional<Dfa>> automata_;
 };
 
 }  // namespace tgi::guide

@@ -17,7 +17,7 @@ constexpr int64_t kMaxStates = 5000;
 Expr SchemaPrinter::array(const ArraySet& set) {
   const bool may_repeat =
       set.unique_at.empty() || (set.max_items != kUnbounded && set.max_items <= 1);
-  if (!may_repeat && !are_different(set)) return different_items(set);
+  if (!may_repeat && !are_places_different(reader_, set)) return different_items(set);
   if (!set.contains.empty()) return json_.in_brackets(counted_items(set));
   return json_.in_brackets(plain_items(set));
 }

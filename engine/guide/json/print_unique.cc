@@ -14,44 +14,7 @@ namespace {
 
 constexpr int64_t kMaxSets = 5000;
 
-// The texts of a demand that has few values, none of them an array or object.
-std::optional<std::vector<std::string>> texts_of(SchemaReader& reader,
-                                                 const AnyJson& json,
-                                                 Demand demand) {
-  std::vector<std::string> texts;
-  for (const Alternative& value : reader.alternatives(demand)) {
-    if (value.type == JsonType::kNull) {
-      texts.emplace_back(json.null_word());
-    } else if (value.type == JsonType::kBoolean) {
-      if (value.can_be_true) texts.emplace_back(json.true_word());
-      if (value.can_be_false) texts.emplace_back(json.false_word());
-    } else if (value.type == JsonType::kNumber && value.number.finite) {
-      for (const Decimal& number : *value.number.finite) texts.push_back(number.text());
-    } else if (value.type == JsonType::kString && value.string.finite) {
-      for (const std::string& text : *value.string.finite) texts.push_back(quoted_json(text));
-    } else {
-      return std::nullopt;
-    }
-  }
-  return texts;
-}
-
 }  // namespace
-
-bool SchemaPrinter::are_different(const ArraySet& set) {
-  constexpr int64_t kMaxPlaces = 30;
-  const auto places = static_cast<int64_t>(set.prefix.size());
-  if (set.max_items == kUnbounded || set.max_items > places || set.max_items > kMaxPlaces) {
-    return false;
-  }
-  for (size_t i = 0; i < static_cast<size_t>(set.max_items); ++i) {
-    for (size_t j = 0; j < i; ++j) {
-      const Demand both = reader_.demands().both(set.prefix[i], set.prefix[j]);
-      if (!reader_.algebra().is_surely_empty(both)) return false;
-    }
-  }
-  return true;
-}
 
 Expr SchemaPrinter::different_items(const ArraySet& set) {
   if (!set.contains.empty()) {
@@ -74,7 +37,7 @@ std::optional<Expr> SchemaPrinter::few_different_items(const ArraySet& set) {
         set.max_items != kUnbounded && static_cast<int64_t>(i) >= set.max_items;
     std::optional<std::vector<std::string>> found = std::vector<std::string>();
     if (!is_past_end && set.item(i) == kAnything) return std::nullopt;
-    if (!is_past_end) found = texts_of(reader_, json_, set.item(i));
+    if (!is_past_end) found = few_texts(reader_, json_, set.item(i));
     if (!found) return std::nullopt;
     places.push_back(*std::move(found));
     for (const std::string& text : places.back()) {
@@ -137,177 +100,6 @@ std::optional<Expr> SchemaPrinter::few_different_items(const ArraySet& set) {
   return grammar_.call(first);
 }
 
-// The texts of an item as one language, each value in one way but for the zeros of numbers;
-// nothing, and why: it is none.
-std::optional<Regex> SchemaPrinter::item_texts(Demand demand, int depth, std::string& why) {
-  constexpr int kMaxNesting = 8;
-  // The first schema that says so; an item or member that no schema describes has none.
-  const std::string path = reader_.demands().path(demand);
-  const std::string at = path == "#" ? "what no schema describes" : path;
-  if (demand == kAnything) {
-    why =
-        "an item, or a part of one, may be any JSON; describe all parts by their types, or list "
-        "the "
-        "items in an enum";
-    return std::nullopt;
-  }
-  if (depth > kMaxNesting) {
-    why =
-        at + " is in more than " + std::to_string(kMaxNesting) +
-        " arrays and objects of an item, or in itself; make items flatter, or list them in an enum";
-    return std::nullopt;
-  }
-  std::vector<Regex> choices;
-  if (demand == kNothing) return grammar_.regex().nothing();
-  for (const Alternative& value : Alternatives(reader_.alternatives(demand))) {
-    std::optional<Regex> texts;
-    switch (value.type) {
-      case JsonType::kNull:
-        texts = grammar_.regex().literal(json_.null_word());
-        break;
-      case JsonType::kBoolean: {
-        std::vector<Regex> words;
-        if (value.can_be_true) words.push_back(grammar_.regex().literal(json_.true_word()));
-        if (value.can_be_false) words.push_back(grammar_.regex().literal(json_.false_word()));
-        texts = grammar_.regex().either(words);
-        break;
-      }
-      case JsonType::kNumber:
-        texts = reader_.algebra().numbers.plain_texts(value.number);
-        if (!texts) {
-          why = "numbers of " + at +
-                " have a multipleOf other than tens and decimals; take it out, or list them in an "
-                "enum";
-        }
-        break;
-      case JsonType::kString:
-        texts = reader_.algebra().strings.canonical_texts(value.string);
-        break;
-      case JsonType::kArray:
-        texts = array_texts(value.array_set(), at, depth + 1, why);
-        break;
-      case JsonType::kObject:
-        texts = object_texts(value.object_set(), at, depth + 1, why);
-        break;
-    }
-    if (!texts) return std::nullopt;
-    choices.push_back(*texts);
-  }
-  return grammar_.regex().either(choices);
-}
-
-std::optional<Regex> SchemaPrinter::array_texts(const ArraySet& set,
-                                                const std::string& at,
-                                                int depth,
-                                                std::string& why) {
-  constexpr int64_t kMost = 1'000'000;
-  constexpr size_t kMaxPlaces = 60;
-  RegexPool& pool = grammar_.regex();
-  const auto refuse = [&](const std::string& what) {
-    why = "arrays of " + at + " " + what + ", or list the items in an enum";
-    return std::nullopt;
-  };
-  if (!set.contains.empty()) return refuse("have a contains: take it out");
-  if (!set.unique_at.empty()) {
-    return refuse("have a uniqueItems of their own, at " + set.unique_at +
-                  ": take one of the two out");
-  }
-  const auto places = static_cast<int64_t>(set.prefix.size());
-  if (set.prefix.size() > kMaxPlaces) {
-    return refuse("have " + std::to_string(places) +
-                  " places with items of their own, and at most " + std::to_string(kMaxPlaces) +
-                  " can be told apart: make them fewer");
-  }
-  if (set.min_items > kMost || (set.max_items != kUnbounded && set.max_items > kMost)) {
-    return refuse("may have more than " + std::to_string(kMost) + " items: make them shorter");
-  }
-  const Regex space = json_.space_texts();
-  const Regex comma = pool.concat({space, pool.literal(","), space});
-  // From the last place to the first; nothing: what is behind has to be there and can't.
-  std::optional<Regex> inside = pool.empty_text();
-  const int64_t room = set.max_items == kUnbounded ? kUnbounded : set.max_items - places;
-  const auto least = static_cast<int32_t>(std::max<int64_t>(set.min_items - places, 0));
-  if ((set.max_items == kUnbounded || room > 0) && set.rest != kNothing) {
-    const std::optional<Regex> item = item_texts(set.rest, depth, why);
-    if (!item) return std::nullopt;
-    const Regex next = pool.concat({comma, *item});
-    if (places > 0) {
-      inside = pool.repeat(next, least, static_cast<int32_t>(room));
-    } else {
-      const int64_t more = room == kUnbounded ? kUnbounded : room - 1;
-      inside = pool.concat(
-          {space, *item, pool.repeat(next, std::max(least - 1, 0), static_cast<int32_t>(more))});
-      if (least == 0) inside = pool.repeat(*inside, 0, 1);
-    }
-  } else if (least > 0) {
-    inside = pool.nothing();
-  }
-  for (int64_t i = places; i-- > 0;) {
-    if (set.max_items != kUnbounded && i >= set.max_items) {
-      inside = pool.empty_text();
-      continue;
-    }
-    const std::optional<Regex> item = item_texts(set.prefix[static_cast<size_t>(i)], depth, why);
-    if (!item) return std::nullopt;
-    inside = pool.concat({i == 0 ? space : comma, *item, *inside});
-    if (i >= set.min_items) inside = pool.repeat(*inside, 0, 1);
-  }
-  return pool.concat({pool.literal("["), *inside, space, pool.literal("]")});
-}
-
-std::optional<Regex> SchemaPrinter::object_texts(const ObjectSet& set,
-                                                 const std::string& at,
-                                                 int depth,
-                                                 std::string& why) {
-  constexpr size_t kMaxMembers = 60;
-  RegexPool& pool = grammar_.regex();
-  std::vector<const Property*> members;
-  for (const Property& property : set.properties()) {
-    if (property.value != kNothing) members.push_back(&property);
-    if (property.required && property.value == kNothing) return pool.nothing();
-  }
-  const auto num_members = static_cast<int64_t>(members.size());
-  const bool is_counted = set.min_properties > static_cast<int64_t>(set.num_required()) ||
-                          (set.max_properties != kUnbounded && set.max_properties < num_members);
-  const auto refuse = [&](const std::string& what) {
-    why = "objects of " + at + " " + what + ", or list the items in an enum";
-    return std::nullopt;
-  };
-  if (!is_closed(set) || !set.witnesses.empty()) {
-    return refuse(
-        "may have members that properties does not list: write \"additionalProperties\": "
-        "false, and no patternProperties");
-  }
-  if (is_counted) return refuse("have a minProperties or maxProperties that counts: take it out");
-  if (members.size() > kMaxMembers) {
-    return refuse("have " + std::to_string(members.size()) + " properties, and at most " +
-                  std::to_string(kMaxMembers) + " can be followed: make them fewer");
-  }
-  const Regex space = json_.space_texts();
-  // From the last to the first: behind others, and as the first that is there.
-  Regex behind = pool.empty_text();
-  Regex first = pool.empty_text();
-  for (size_t i = members.size(); i-- > 0;) {
-    const std::optional<Regex> value = item_texts(members[i]->value, depth, why);
-    if (!value) return std::nullopt;
-    const Regex member = pool.concat({space, pool.literal(quoted_json(members[i]->name)), space,
-                                      pool.literal(":"), space, *value});
-    const Regex as_first = pool.concat({member, behind});
-    const Regex next = pool.concat({space, pool.literal(","), member});
-    const bool required = members[i]->required;
-    first = required ? as_first : pool.either({as_first, first});
-    behind = pool.concat({required ? next : pool.repeat(next, 0, 1), behind});
-  }
-  return pool.concat({pool.literal("{"), first, space, pool.literal("}")});
-}
-
-bool SchemaPrinter::is_closed(const ObjectSet& set) {
-  if (closes_objects_ && set.classes.empty() && !set.properties().empty()) return true;
-  const std::vector<NameClass> classes = reader_.algebra().classes_of(set);
-  return std::all_of(classes.begin(), classes.end(),
-                     [](const NameClass& names) { return names.value == kNothing; });
-}
-
 // Whether strings among the items never run out, and every length has many.
 bool SchemaPrinter::is_endless(Demand item) {
   constexpr int64_t kManyLengths = 4;
@@ -347,10 +139,10 @@ Expr SchemaPrinter::many_different_items(const ArraySet& set) {
   // The item at a place, and its end; nothing: no value can be there.
   const auto item_at = [&](size_t place, int64_t least) -> std::optional<Expr> {
     const Demand demand = set.item(place);
-    std::string why;
-    const std::optional<Regex> texts = item_texts(demand, 0, why);
+    const std::optional<Regex> texts = item_texts_.of(demand);
     if (!texts) {
-      refuse_schema(set.unique_at, "that all items differ cannot be enforced: " + why);
+      refuse_schema(set.unique_at,
+                    "that all items differ cannot be enforced: " + item_texts_.why_not());
     }
     const auto count = static_cast<size_t>(std::max<int64_t>(least, 1));
     const std::vector<int32_t> lengths =

@@ -91,7 +91,7 @@ void SchemaReader::apply_one(const SchemaPlace& schema, Alternatives& values) {
     for (size_t j = 0; j < branches.size() && !only.empty(); ++j) {
       if (j == i || algebra_.are_surely_disjoint(only, branches[j])) continue;
       const std::string path = at + "/" + std::to_string(j);
-      only = algebra_.both(only, complement_of(alternatives_of((*list)[j], path), path), at);
+      only = without(only, alternatives_of((*list)[j], path), path);
     }
     algebra_.add(result, only, at);
   }
@@ -102,7 +102,7 @@ void SchemaReader::apply_not(const SchemaPlace& schema, Alternatives& values) {
   const OrderedJson* json = member(schema, "not");
   if (json == nullptr) return;
   const std::string at = schema.path + "/not";
-  values = algebra_.both(values, complement_of(alternatives_of(*json, at), at), at);
+  values = without(values, alternatives_of(*json, at), at);
 }
 
 void SchemaReader::apply_condition(const SchemaPlace& schema, Alternatives& values) {
@@ -114,7 +114,7 @@ void SchemaReader::apply_condition(const SchemaPlace& schema, Alternatives& valu
   if (then == nullptr && otherwise == nullptr && !document_.uses_unevaluated()) return;
   const Alternatives& condition = alternatives_of(*json, at);
   Alternatives holds = algebra_.both(values, condition, at);
-  Alternatives fails = algebra_.both(values, complement_of(condition, at), at);
+  Alternatives fails = without(values, condition, at);
   if (then != nullptr) {
     const std::string path = schema.path + "/then";
     holds = algebra_.both(holds, alternatives_of(*then, path), path);

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <utility>
 
+#include "engine/guide/json/keywords.h"
 #include "engine/guide/json/uri.h"
 
 namespace tgi::guide {
@@ -180,6 +181,16 @@ void SchemaDocument::visit(std::vector<SchemaPlace>& open) {
   }
 }
 
+void SchemaDocument::check_all_keywords() const {
+  std::vector<const SchemaPlace*> all;
+  for (const auto& [json, place] : places_) {
+    const bool is_hidden = place.draft == Draft::k7 && json->is_object() && json->contains("$ref");
+    if (json->is_object() && !is_hidden) all.push_back(&place);
+  }
+  std::ranges::sort(all, {}, &SchemaPlace::path);
+  for (const SchemaPlace* place : all) check_keywords(*place);
+}
+
 const SchemaPlace& SchemaDocument::by_pointer(const SchemaPlace& resource,
                                               std::string_view pointer,
                                               const std::string& reference,
@@ -219,9 +230,11 @@ const SchemaPlace& SchemaDocument::resolve(const SchemaPlace& from,
   if (!uri.empty()) {
     const auto found = resources_.find(target);
     if (found == resources_.end()) {
+      const char* const list = from.draft == Draft::k7 ? "definitions" : "$defs";
       refuse_schema(keyword_path, "\"" + reference +
-                                      "\" is not in this document, and other "
-                                      "documents are not fetched; put it under $defs");
+                                      "\" is not in this document, and other documents are not "
+                                      "fetched; put that document under \"" +
+                                      list + "\" with \"$id\": \"" + target + "\"");
     }
     resource = found->second;
   }

@@ -42,6 +42,9 @@ class SchemaDocument {
                              bool dynamic,
                              const std::string& keyword_path);
 
+  // Throws for the first keyword of the document that is refused (keywords.h).
+  void check_all_keywords() const;
+
   // Whether it matters what properties and items a schema has seen.
   bool uses_unevaluated() const { return uses_unevaluated_; }
 

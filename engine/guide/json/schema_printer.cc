@@ -28,7 +28,8 @@ SchemaPrinter::SchemaPrinter(Grammar& grammar,
     : grammar_(grammar),
       reader_(reader),
       json_(grammar, options),
-      closes_objects_(options.closes_objects) {}
+      closes_objects_(options.closes_objects),
+      item_texts_(grammar, reader, json_, options.closes_objects) {}
 
 Rule SchemaPrinter::print(Demand demand) {
   const Rule root = grammar_.declare("#");

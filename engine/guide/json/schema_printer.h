@@ -11,6 +11,7 @@
 
 #include "engine/guide/grammar.h"
 #include "engine/guide/json/any_json.h"
+#include "engine/guide/json/item_texts.h"
 #include "engine/guide/json/schema_reader.h"
 
 namespace tgi::guide {
@@ -48,19 +49,7 @@ class SchemaPrinter {
   Expr different_items(const ArraySet& set);
   std::optional<Expr> few_different_items(const ArraySet& set);
   Expr many_different_items(const ArraySet& set);
-  std::optional<Regex> item_texts(Demand demand, int depth, std::string& why);
-  // `at`: the place in the schema, for `why` there are none.
-  std::optional<Regex> array_texts(const ArraySet& set,
-                                   const std::string& at,
-                                   int depth,
-                                   std::string& why);
-  std::optional<Regex> object_texts(const ObjectSet& set,
-                                    const std::string& at,
-                                    int depth,
-                                    std::string& why);
-  bool is_closed(const ObjectSet& set);
   bool is_endless(Demand item);
-  bool are_different(const ArraySet& set);
 
   // Objects (print_objects.cc).
   Expr plain_members(const ObjectSet& set);
@@ -75,6 +64,7 @@ class SchemaPrinter {
   SchemaReader& reader_;
   AnyJson json_;
   const bool closes_objects_;
+  ItemTexts item_texts_;
   std::map<Demand, size_t> known_;  // places in entries_
   std::map<Demand, Expr> scalars_;
   std::vector<Entry> entries_;

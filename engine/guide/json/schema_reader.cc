@@ -167,14 +167,29 @@ const Alternatives& SchemaReader::alternatives_of(const OrderedJson& json, const
   return literal(demands_.literals(demand).front());
 }
 
-Alternatives SchemaReader::complement_of(const Alternatives& values, const std::string& at) {
+namespace {
+
+template <typename Negation>
+Alternatives negated(const std::string& at, const Negation& negation) {
   try {
-    return algebra_.complement(values, at);
+    return negation();
   } catch (const Error& error) {
     if (error.code() != Code::kUnsupported) throw;
     refuse_schema(at,
                   std::string("what does not satisfy this cannot be enforced: ") + error.what());
   }
+}
+
+}  // namespace
+
+Alternatives SchemaReader::complement_of(const Alternatives& values, const std::string& at) {
+  return negated(at, [&] { return algebra_.complement(values, at); });
+}
+
+Alternatives SchemaReader::without(const Alternatives& values,
+                                   const Alternatives& taken,
+                                   const std::string& at) {
+  return negated(at, [&] { return algebra_.without(values, taken, at); });
 }
 
 const OrderedJson* SchemaReader::member(const SchemaPlace& schema, const char* keyword) const {

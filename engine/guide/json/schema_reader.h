@@ -23,6 +23,9 @@ class SchemaReader {
   Demands& demands() { return demands_; }
   SetAlgebra& algebra() { return algebra_; }
 
+  // Throws for a keyword that is refused anywhere in the document, also where nothing was read yet.
+  void check_all_keywords() const { document_.check_all_keywords(); }
+
   // The union of values that satisfy the demand.
   const Alternatives& alternatives(Demand demand);
 
@@ -76,6 +79,10 @@ class SchemaReader {
   Demand subschema(const OrderedJson& json, const std::string& at);
   const Alternatives& alternatives_of(const OrderedJson& json, const std::string& at);
   Alternatives complement_of(const Alternatives& values, const std::string& at);
+  // Those of `values` that are none of `taken`, the schema at `at`.
+  Alternatives without(const Alternatives& values,
+                       const Alternatives& taken,
+                       const std::string& at);
   Regex pattern(const std::string& text, const std::string& at);
   const OrderedJson* member(const SchemaPlace& schema, const char* keyword) const;
   std::optional<int64_t> count(const SchemaPlace& schema, const char* keyword) const;

@@ -27,6 +27,8 @@ class SetAlgebra {
   Alternatives both(const Alternatives& a, const Alternatives& b, const std::string& at);
   // The values of none of the union. Throws kUnsupported for what has no complement here.
   Alternatives complement(const Alternatives& a, const std::string& at);
+  // The values of `a` that are none of `b`: only what overlaps is put together.
+  Alternatives without(const Alternatives& a, const Alternatives& b, const std::string& at);
   // Takes out what obviously has no value: "and" does it only for what it puts together.
   static void drop_impossible(Alternatives& values);
   // Adds what is not there yet.

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +18,27 @@ Alternatives SetAlgebra::complement(const Alternatives& a, const std::string& at
     add(result, left, at);
   }
   return result;
+}
+
+Alternatives SetAlgebra::without(const Alternatives& a,
+                                 const Alternatives& b,
+                                 const std::string& at) {
+  Alternatives left = a;
+  for (const Alternative& taken : b) {
+    std::optional<Alternatives> others;
+    Alternatives next;
+    for (const Alternative& part : left) {
+      spend(1, at);
+      if (are_surely_disjoint(part, taken)) {
+        add(next, {part}, at);
+        continue;
+      }
+      if (!others) others = complement(taken);
+      add(next, both({part}, *others, at), at);
+    }
+    left = std::move(next);
+  }
+  return left;
 }
 
 Alternatives SetAlgebra::complement(const Alternative& a) {
