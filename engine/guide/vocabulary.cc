@@ -49,6 +49,11 @@ bool is_bracketed(std::string_view name) {
 
 Vocabulary::Vocabulary(std::vector<Token> tokens, std::vector<int32_t> end_token_ids)
     : tokens_(std::move(tokens)), end_token_ids_(std::move(end_token_ids)) {
+  // An answer ends at them, so they are no part of a text, even where the tokenizer says that they
+  // are.
+  for (const int32_t id : end_token_ids_) {
+    if (id >= 0 && id < size()) tokens_[static_cast<size_t>(id)].bytes.clear();
+  }
   for (size_t id = 0; id < tokens_.size(); ++id) {
     Token& token = tokens_[id];
     // Depths of the trie have 16 bits; no tokenizer has longer tokens.

@@ -90,6 +90,21 @@ std::shared_ptr<const CompiledGrammar> list_of(const std::string& pattern) {
 
 }  // namespace
 
+TEST_CASE("an end token is no part of a text where the tokenizer takes it for one") {
+  const std::vector<Vocabulary::Token> tokens = {
+      {"\"", ""}, {"a", ""}, {"</s>", "</s>"}, {"\n", ""}};
+  const auto vocabulary = std::make_shared<const Vocabulary>(tokens, std::vector<int32_t>{2, 3});
+  Grammar grammar;
+  grammar.set_start(
+      add_json_schema(grammar, nlohmann::ordered_json::parse(R"({"type":"string"})"), {}));
+  Matcher matcher(compile_grammar(grammar), vocabulary);
+  REQUIRE(matcher.accept(0));
+  CHECK(allowed_tokens(matcher, 4) == std::vector<int32_t>{0, 1});
+  CHECK_FALSE(matcher.accept(2));
+  REQUIRE(matcher.accept(0));
+  CHECK(allowed_tokens(matcher, 4) == std::vector<int32_t>{2, 3});
+}
+
 TEST_CASE("masks_of_loops_are_those_of_the_definition") {
   for (uint32_t seed = 0; seed < 3; ++seed) {
     const auto vocabulary = vocabulary_of(random_tokens(seed, 700));
