@@ -52,6 +52,7 @@ extern const Architecture kExaone, kIquestCoder, kAxK1, kSarvamMoe, kSarvamMla, 
 extern const Architecture kPaddleOcrText, kPaddleOcr, kHunyuanVlText, kHunyuanVl, kDeepSeekOcr2Text,
     kDeepSeekOcr2, kMolmo2Text, kMolmo2, kGraniteDoclingText, kGranite4Vision, kGraniteDocling,
     kMiniCpmOcr, kQwen3Asr, kGlmAsr, kFunAsrNano, kVibeVoiceAsr, kMossTranscribe;
+extern const Architecture kLaraMini, kAriaText, kAria, kPersimmon, kBioGpt;
 
 namespace {
 
@@ -240,6 +241,11 @@ constexpr std::array kArchitectures = {
     &kFunAsrNano,
     &kVibeVoiceAsr,
     &kMossTranscribe,
+    &kLaraMini,
+    &kAriaText,
+    &kAria,
+    &kPersimmon,
+    &kBioGpt,
 };
 
 constexpr const char* kConfigFile = "config.json";
