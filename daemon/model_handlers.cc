@@ -74,16 +74,18 @@ void handle_status(Services& services, const Caller& caller, const Asked<NoParam
   status.phase_detail = services.models.phase_detail();
   status.socket = services.options.socket;
   status.rss_bytes = resident_bytes();
-  if (const auto model = services.models.current()) {
-    status.model = model->status();
-    status.counters = model->engine().stats().counters;
-  }
   status.max_models = services.options.max_models;
   const ModelSlot& default_slot = services.models.default_slot();
   const SlotStanding of_default = default_slot.standing();
   status.path = of_default.path;
   status.stay = stay_of(of_default, services.loader.num_waiting(default_slot));
-  if (!status.model) status.last_model = of_default.last;
+  // Both of one moment: asked for one after the other, a change between could hide both.
+  if (of_default.model != nullptr) {
+    status.model = of_default.model->status();
+    status.counters = of_default.model->engine().stats().counters;
+  } else {
+    status.last_model = of_default.last;
+  }
   for (const auto& [name, slot] : services.models.beside()) {
     const SlotStanding standing = slot->standing();
     ipc::OtherModelStatus& other = status.others.emplace_back();

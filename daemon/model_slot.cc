@@ -142,6 +142,11 @@ void ModelSlot::set_aside() {
   for (ipc::AdapterStatus& each : adapters) each.state = "host";
   model.reset();  // the slot waits for the last who holds it
   begin(std::string(kNotLoaded), options.model);
+  {
+    // Before the model goes: whoever asks meanwhile finds one or the other.
+    const std::lock_guard lock(mutex_);
+    last_ = last;
+  }
   drop_current();
   const std::lock_guard lock(mutex_);
   busy_ = false;
@@ -149,7 +154,6 @@ void ModelSlot::set_aside() {
   phase_ = kNotLoaded;
   detail_ = options.model;
   enrolled_ = std::move(options);
-  last_ = last;
   adapters_ = std::move(adapters);
 }
 

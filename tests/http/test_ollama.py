@@ -2,6 +2,7 @@
 
 import datetime
 import json
+import threading
 
 import ollama
 import pytest
@@ -9,7 +10,7 @@ import requests
 from langchain_ollama import ChatOllama
 
 from client import Api
-from gateway import ROOT, with_template
+from gateway import ROOT, wait_until, with_template
 
 MODEL = "demo"
 GREEDY = {"temperature": 0, "num_predict": 12}
@@ -198,6 +199,27 @@ def test_models_are_told(client, api):
     (running,) = client.ps().models
     assert running.model == "demo:latest" and running.context_length == api.total_tokens() and running.size >= one.size
     assert api.ok_get("/api/version")["version"].split("+")[1].startswith("tgi.")
+
+
+def test_models_are_told_at_every_moment_of_a_change(pair):
+    """One that goes to give its memory back is there before, meanwhile and afterwards."""
+    api, answers, over = Api(pair().gateway.url), [], threading.Event()
+
+    def watch():
+        while not over.is_set():
+            answers.extend(api.get(path) for path in ("/api/tags", "/v1/models"))
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        for _ in range(8):
+            api.ok("/api/chat", {"model": MODEL, "messages": user("hi"), "stream": False, "keep_alive": 0, "options": GREEDY})
+            wait_until(lambda: api.ok_get("/api/ps")["models"] == [])
+    finally:
+        over.set()
+        watcher.join()
+    assert len(answers) > 16
+    assert [(a.url, a.status_code, a.text) for a in answers if a.status_code != 200] == []
 
 
 def test_names(client, api):
