@@ -64,14 +64,23 @@ constexpr std::array kVllm = {
     ExtraField{"cache_prompt", kAnything, "llama.cpp's; answers are the same with the cache"},
 };
 
+// SGLang's, of both routes.
+constexpr std::array kSglang = {
+    ExtraField{"rid", kAnything, "the x-request-id header names a request here"},
+    ExtraField{"no_stop_trim", "[false]", kNotYet},
+    ExtraField{"return_hidden_states", "[false]", kNotYet},
+};
+
+// SGLang's, of chats.
+constexpr std::array kSglangChat = {
+    ExtraField{"separate_reasoning", "[true]", "see `include_reasoning`"},
+    ExtraField{"stream_reasoning", "[true]", "reasoning is streamed as it comes"},
+};
+
 // vLLM's, of chats.
 constexpr std::array kVllmChat = {
     ExtraField{"echo", "[false]", kNotYet},
     ExtraField{"best_of", "[1]", "use `n`"},
-    ExtraField{"add_generation_prompt", "[true]",
-               "always so, unless the last turn is the assistant's"},
-    ExtraField{"continue_final_message", "[false]",
-               "a conversation that ends with the assistant's turn is continued without it"},
     ExtraField{"add_special_tokens", "[false]", "the template writes them"},
     ExtraField{"documents", "[[]]", kNotYet},
     ExtraField{"chat_template", "[]", "--tokenizer-config-path of `tgi serve` names another one"},
@@ -126,13 +135,14 @@ std::string instead(const ExtraField& extra) {
 
 template <>
 std::span<const ExtraField> extra_fields<ChatBody>() {
-  static constexpr auto kFields = joined_rows(kOpenAi, kOpenAiChat, kVllm, kVllmChat);
+  static constexpr auto kFields =
+      joined_rows(kOpenAi, kOpenAiChat, kVllm, kVllmChat, kSglang, kSglangChat);
   return kFields;
 }
 
 template <>
 std::span<const ExtraField> extra_fields<CompletionBody>() {
-  static constexpr auto kFields = joined_rows(kOpenAi, kVllm, kVllmCompletion);
+  static constexpr auto kFields = joined_rows(kOpenAi, kVllm, kVllmCompletion, kSglang);
   return kFields;
 }
 

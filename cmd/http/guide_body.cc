@@ -192,6 +192,8 @@ std::optional<GuideParams> guide_of(const GuideFields& fields, bool is_supported
   read(fields.guided_choice, "guided_choice", by_choice);
   read(fields.guided_grammar, "guided_grammar", by_grammar_text);
   read(fields.structured_outputs, "structured_outputs", by_structured_outputs);
+  read(fields.regex, "regex", by_regex);
+  read(fields.ebnf, "ebnf", by_grammar_text);
   if (given.empty()) return std::nullopt;
   require(is_supported, "grammar is not supported");
   require(given.size() == 1, "`{}` and `{}` both say what the answer has to be: give one of them",

@@ -1,6 +1,7 @@
 // The members of a body that say what the text of an answer has to be, in the spellings of TGI and
-// LoRAX (grammar, response_format), OpenAI (response_format), vLLM (guided_*, structured_outputs)
-// and llama.cpp (grammar as a text, json_schema). At most one of them may be given.
+// LoRAX (grammar, response_format), OpenAI (response_format), vLLM (guided_*, structured_outputs),
+// SGLang (regex, ebnf) and llama.cpp (grammar as a text, json_schema). At most one of them may be
+// given.
 #pragma once
 
 #include <optional>
@@ -19,6 +20,8 @@ struct GuideFields {
   std::optional<OrderedJson> guided_choice;
   std::optional<OrderedJson> guided_grammar;
   std::optional<OrderedJson> structured_outputs;
+  std::optional<OrderedJson> regex;
+  std::optional<OrderedJson> ebnf;
 };
 
 // What they ask for; nothing when they ask for plain text. Whether a schema, pattern or grammar is

@@ -31,6 +31,17 @@ bool has_too_many_headers(std::string_view head) {
   return std::count(head.begin(), head.end(), '\n') - 1 > kMaxHeaders;
 }
 
+constexpr size_t kMaxHeaderLength = CPPHTTPLIB_HEADER_MAX_LENGTH;
+
+bool has_too_long_header(std::string_view head) {
+  for (size_t at = 0; at < head.size();) {
+    const size_t end = std::min(head.find('\n', at), head.size());
+    if (end - at > kMaxHeaderLength) return true;
+    at = end + 1;
+  }
+  return false;
+}
+
 // The library calls our handlers on the thread of the connection and hands only its own objects to
 // them.
 thread_local Exchange* current = nullptr;
@@ -298,6 +309,9 @@ class Server final : public httplib::Server, public HttpLibrary {
     } else if (status == 400 && has_too_many_headers(current->connection.head())) {
       status = 431;
       reason = fmt::format("the request has more than {} headers, which is the limit", kMaxHeaders);
+    } else if (status == 400 && has_too_long_header(current->connection.head())) {
+      status = 431;
+      reason = fmt::format("a header has more than {} bytes, which is the limit", kMaxHeaderLength);
     } else if (status == 414) {
       reason = "the address has more than 8192 bytes, which is the limit";
     } else if (status == 413) {

@@ -33,6 +33,28 @@ OrderedJson model_json(const std::string& id, const ApiOptions& options) {
   return out;
 }
 
+// Clients of Anthropic's API name its version with every request, and know its form alone.
+bool is_for_anthropic(const Request& request) {
+  return !request.header("anthropic-version").empty();
+}
+
+OrderedJson anthropic_model_json(const std::string& id, const ApiOptions& options) {
+  OrderedJson out = {{"type", "model"},
+                     {"id", id},
+                     {"display_name", id},
+                     {"created_at", "1970-01-01T00:00:00Z"},  // as Anthropic tells an unknown time
+                     {"lifecycle", "active"}};
+  if (options.is_known) out["max_input_tokens"] = options.max_input_tokens;
+  return out;
+}
+
+// All on one page.
+OrderedJson anthropic_models_json(OrderedJson models) {
+  const OrderedJson first = models.empty() ? OrderedJson() : models.front()["id"];
+  const OrderedJson last = models.empty() ? OrderedJson() : models.back()["id"];
+  return {{"data", std::move(models)}, {"has_more", false}, {"first_id", first}, {"last_id", last}};
+}
+
 // Whether it is loaded, and how long it stays.
 OrderedJson standing_json(const ApiOptions& model) {
   const ipc::ModelStay& stay = model.stay;
@@ -189,31 +211,34 @@ Response metrics_page(std::shared_ptr<Scope> scope, const Request& /*request*/) 
           .body = scope->service().metrics.scrape(report)};
 }
 
-Response models(std::shared_ptr<Scope> scope, const Request& /*request*/) {
+Response models(std::shared_ptr<Scope> scope, const Request& request) {
   const auto served = models_now(scope->service());
-  const ApiOptions& options = *served->front();
+  const bool is_anthropic = is_for_anthropic(request);
+  const auto told = is_anthropic ? anthropic_model_json : model_json;
   OrderedJson data = OrderedJson::array();
-  for (const auto& each : *served) data.push_back(model_json(each->model_id, *each));
+  for (const auto& each : *served) data.push_back(told(each->model_id, *each));
   for (const std::string& name : adapter_names(scope->service())) {
-    data.push_back(model_json(name, options));
+    data.push_back(told(name, *served->front()));
   }
+  if (is_anthropic) return json_response(200, anthropic_models_json(std::move(data)));
   return json_response(200, {{"object", "list"}, {"data", std::move(data)}});
 }
 
 Response one_model(std::shared_ptr<Scope> scope, const Request& request) {
   constexpr std::string_view kPrefix = "/v1/models/";
   const std::string name = request.path.substr(kPrefix.size());
+  const auto told = is_for_anthropic(request) ? anthropic_model_json : model_json;
   const auto served = models_now(scope->service());
   const ApiOptions& options = *served->front();
   for (const auto& each : *served) {
-    if (each->model_id == name) return json_response(200, model_json(name, *each));
+    if (each->model_id == name) return json_response(200, told(name, *each));
   }
   const std::vector<std::string> names = adapter_names(scope->service());
   const bool is_adapter = std::ranges::find(names, name) != names.end();
   if (!is_adapter && !is_base_model(name.empty() ? "?" : name, options)) {
     throw model_not_found(name.empty() ? "?" : name, options);
   }
-  return json_response(200, model_json(is_adapter ? name : options.model_id, options));
+  return json_response(200, told(is_adapter ? name : options.model_id, options));
 }
 
 Response tokenize(Scope& scope, const GenerateBody& body) {

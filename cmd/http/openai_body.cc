@@ -43,7 +43,8 @@ std::vector<ipc::TokenBias> read_logit_bias(const std::optional<OrderedJson>& js
   return out;
 }
 
-void check_part(const OrderedJson& part, const std::string& path) {
+// A refusal, which OpenAI's models answer with, is what was said.
+void check_part(OrderedJson& part, const std::string& path) {
   if (!part.is_object() || !part.contains("type"))
     fail_body(path, "expected an object with a type");
   const OrderedJson& type = part["type"];
@@ -51,10 +52,14 @@ void check_part(const OrderedJson& part, const std::string& path) {
     throw validation_error(fmt::format("{} modality is not supported",
                                        type == "image_url" ? "image" : type.get<std::string>()));
   }
-  if (type != "text") fail_body(path + ".type", "unknown kind of content, expected text");
-  if (!part.contains("text")) fail_body(path + ".text", "missing field");
+  if (type != "text" && type != "refusal") {
+    fail_body(path + ".type", "unknown kind of content, expected text or refusal");
+  }
+  const auto member = type.get<std::string>();
+  if (!part.contains(member)) fail_body(path + "." + member, "missing field");
   std::string text;
-  read_body_value(part["text"], path + ".text", text);
+  read_body_value(part[member], path + "." + member, text);
+  if (type == "refusal") part = {{"type", "text"}, {"text", std::move(text)}};
 }
 
 // The arguments of the template that this server knows nothing about.
@@ -74,6 +79,21 @@ void check_shared(const OpenAiParameters& p, const ApiOptions& options) {
           "`stop` supports up to {} stop sequences. Given: {}", options.max_stop_sequences,
           num_stop);
   (void)wants_usage(p);
+}
+
+// Whether the answer goes on with the last message: where that is possible, unless told otherwise.
+bool goes_on(const ChatBody& body, const OrderedJson& messages) {
+  const bool can = ends_with_assistant(messages);
+  const bool opens_turn = body.add_generation_prompt.value_or(false);
+  const bool goes_on = body.continue_final_message.value_or(can && !opens_turn);
+  require(can || !goes_on,
+          "`continue_final_message` needs messages that end with a turn of the assistant");
+  require(!goes_on || !opens_turn,
+          "`add_generation_prompt` and `continue_final_message` exclude each other");
+  require(goes_on || body.add_generation_prompt.value_or(true),
+          "`add_generation_prompt` may be false only with `continue_final_message`: there is no "
+          "turn to answer in");
+  return goes_on;
 }
 
 }  // namespace
@@ -144,9 +164,18 @@ OrderedJson checked_messages(const OrderedJson& messages) {
     // OpenAI's new name for what templates know as the system's message.
     if (role == "developer") message["role"] = "system";
     const bool has_calls = from.contains("tool_calls") && from["tool_calls"].is_array();
-    const auto content = from.find("content");
-    if (content == from.end() || content->is_null()) {
-      if (!has_calls) fail_body(path + ".content", "missing field");
+    const auto old_call = from.find("function_call");
+    if (old_call != from.end() && !old_call->is_null()) {
+      fail_body(path + ".function_call", "the old name: use `tool_calls`");
+    }
+    const auto content = message.find("content");
+    if (content == message.end() || content->is_null()) {
+      const auto refusal = from.find("refusal");
+      if (refusal != from.end() && refusal->is_string()) {
+        message["content"] = *refusal;
+      } else if (!has_calls) {
+        fail_body(path + ".content", "missing field");
+      }
     } else if (content->is_array()) {
       for (size_t k = 0; k < content->size(); ++k) {
         check_part((*content)[k], fmt::format("{}.content[{}]", path, k));
@@ -170,7 +199,7 @@ bool ends_with_assistant(const OrderedJson& messages) {
 ipc::TokenizeParams to_tokenize(const ChatBody& body) {
   ipc::TokenizeParams out;
   out.messages = checked_messages(body.messages);
-  out.continue_final_message = ends_with_assistant(*out.messages);
+  out.continue_final_message = goes_on(body, *out.messages);
   out.add_special = false;
   ToolsAsked asked = tools_of(body, /*supports_grammars=*/true);
   out.tools = std::move(asked.tools);
@@ -194,7 +223,7 @@ ipc::GenerateRequest to_daemon(const ChatBody& body, const ApiOptions& options) 
   ipc::GenerateRequest out;
   out.messages = checked_messages(body.messages);
   read_template_kwargs(body, out.chat_template_kwargs);
-  out.continue_final_message = ends_with_assistant(*out.messages);
+  out.continue_final_message = goes_on(body, *out.messages);
   out.stream = body.stream;
   ToolsAsked asked = tools_of(body, options.supports_grammars);
   out.tools = std::move(asked.tools);

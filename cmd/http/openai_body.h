@@ -53,6 +53,8 @@ struct ChatBody : OpenAiParameters, ToolFields, ReasoningFields {
   bool logprobs = false;
   std::optional<uint32_t> top_logprobs;
   std::optional<OrderedJson> chat_template_kwargs;
+  std::optional<bool> add_generation_prompt;
+  std::optional<bool> continue_final_message;
 };
 
 struct CompletionBody : OpenAiParameters {

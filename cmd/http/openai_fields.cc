@@ -17,7 +17,7 @@ constexpr Range penalty(std::string_view rule) {
 }
 
 template <typename B>
-constexpr std::array<BodyField<B>, 28> shared_rows() {
+constexpr std::array<BodyField<B>, 30> shared_rows() {
   using P = OpenAiParameters;
   return {{
       inherited_field<B, &P::model>(
@@ -84,6 +84,9 @@ constexpr std::array<BodyField<B>, 28> shared_rows() {
       inherited_field<B, &P::structured_outputs>(
           "structured_outputs",
           {"as vLLM: an object with one of json, json_object, regex, choice and grammar"}),
+      inherited_field<B, &P::regex>("regex", {"as SGLang: a pattern for the whole answer"}),
+      inherited_field<B, &P::ebnf>("ebnf",
+                                   {"as SGLang: a grammar for the answer, in GBNF or Lark"}),
       inherited_field<B, &P::stream>("stream", {"answer with server-sent events"}),
       inherited_field<B, &P::ignore_eos>("ignore_eos", {"go on after the end of the text"}),
       inherited_field<B, &P::min_tokens>(
@@ -108,7 +111,7 @@ constexpr auto with_shared(const std::array<BodyField<B>, kNumOwn>& own) {
 template <>
 std::span<const BodyField<ChatBody>> body_fields<ChatBody>() {
   using C = ChatBody;
-  static constexpr auto kFields = with_shared<C>(std::array<BodyField<C>, 14>{{
+  static constexpr auto kFields = with_shared<C>(std::array<BodyField<C>, 16>{{
       inherited_field<C, &OpenAiParameters::max_tokens>(
           "max_tokens", {.description = "of the answer; default: all that fits",
                          .range = positive("`max_new_tokens` must be strictly positive")}),
@@ -141,6 +144,11 @@ std::span<const BodyField<ChatBody>> body_fields<ChatBody>() {
       body_field<&C::chat_template_kwargs>(
           "chat_template_kwargs",
           {"{name: value}: variables of the chat template, such as enable_thinking"}),
+      body_field<&C::add_generation_prompt>(
+          "add_generation_prompt", {"as vLLM: false only where `continue_final_message` is true"}),
+      body_field<&C::continue_final_message>(
+          "continue_final_message", {"as vLLM: the answer goes on with the assistant's turn that "
+                                     "the messages end with; default: where they do"}),
   }});
   return kFields;
 }

@@ -301,6 +301,17 @@ CLAUDE_CODE = {
                                                "cache_control": {"type": "ephemeral"}}]}]}
 
 
+def test_models_in_the_form_of_the_official_client(gateway, api):
+    strict = client_of(gateway, _strict_response_validation=True)
+    (listed,) = strict.models.list(limit=5)
+    assert strict.models.retrieve(listed.id) == listed
+    assert listed.id == listed.display_name == gateway.model_name and listed.max_input_tokens == api.total_tokens() - 1
+    with pytest.raises(anthropic.NotFoundError):
+        strict.models.retrieve("another")
+    # Without Anthropic's header it is OpenAI's form.
+    assert api.ok_get("/v1/models")["data"][0]["object"] == "model"
+
+
 def test_what_claude_code_sends(gateway, api):
     headers = {"x-api-key": "-", "anthropic-version": "2023-06-01", "content-type": "application/json",
                "anthropic-beta": "claude-code-20250219,interleaved-thinking-2025-05-14", "x-app": "cli"}

@@ -134,6 +134,8 @@ OPENAI_EXTRAS = [
     ({"guided_choice": ["a"], "structured_outputs": None}, None), ({"structural_tag": {"type": "x"}}, "structural_tag"),
     ({"guided_whitespace_pattern": "[ \n]*"}, "guided_whitespace_pattern"), ({"min_tokens": 2}, None),
     ({"stop_token_ids": [1]}, "stop_token_ids"), ({"use_beam_search": True}, "use_beam_search"),
+    ({"rid": "x", "no_stop_trim": False, "regex": "[ab]{2}"}, None), ({"ebnf": "root ::= \"a\""}, None),
+    ({"no_stop_trim": True}, "no_stop_trim"), ({"return_hidden_states": True}, "return_hidden_states"),
     ({"max_token": 4}, "max_token"), ({"stream_options": {"usage": True}}, "stream_options.usage"),
 ]
 

@@ -91,6 +91,8 @@ TEST_CASE("each spelling of an answer's form reaches the daemon as the same thin
       Row{R"("guided_choice": ["a", "b c"])", "choice a|b c"},
       Row{R"("guided_grammar": "root ::= [a]")", "gbnf root ::= [a]"},
       Row{R"("structured_outputs": {"choice": ["a"]})", "choice a"},
+      Row{R"("regex": "[ab]")", "regex [ab]"},
+      Row{R"("ebnf": "root ::= [a]")", "gbnf root ::= [a]"},
       Row{R"("structured_outputs": {"json": {"type": "object"}, "regex": null})",
           R"(json_schema {"type":"object"})"},
       Row{R"("structured_outputs": {"json_object": true})", "json_object"},

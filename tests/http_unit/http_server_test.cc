@@ -123,6 +123,13 @@ TEST_CASE("too long headers and addresses are told as such") {
   CHECK(too_many.body.find("16384 bytes") != std::string::npos);
   CHECK(many.is_closed());
 
+  RawClient one(server.port());
+  one.send(get("/a", "Cookie: " + std::string(9000, 'x') + "\r\n"));
+  if (const RawAnswer too_long = one.answer(); too_long.status != 200) {  // the library's limit
+    CHECK(too_long.status == 431);
+    CHECK(too_long.body == "a header has more than 8192 bytes, which is the limit");
+  }
+
   RawClient longer(server.port());
   longer.send(get("/" + std::string(9000, 'a')));
   CHECK(longer.answer().status == 414);

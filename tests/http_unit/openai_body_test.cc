@@ -29,6 +29,14 @@ ipc::GenerateRequest chat_of(const std::string& messages) {
   return to_daemon(read_body<ChatBody>(OrderedJson::parse(body)), options());
 }
 
+// Of a conversation whose last turn is the assistant's or the user's.
+ipc::GenerateRequest turn_request(bool ends_with_assistant, const std::string& more) {
+  const std::string last = ends_with_assistant ? R"(, {"role": "assistant", "content": "b"})" : "";
+  const std::string body =
+      R"({"messages": [{"role": "user", "content": "a"})" + last + "]" + more + "}";
+  return to_daemon(read_body<ChatBody>(OrderedJson::parse(body)), options());
+}
+
 std::vector<ipc::GenerateRequest> complete(const std::string& members) {
   return to_daemon(read_body<CompletionBody>(OrderedJson::parse("{" + members + "}")), options());
 }
@@ -175,6 +183,58 @@ TEST_CASE("messages keep their parts, and the developer is the system") {
             .continue_final_message);
 }
 
+TEST_CASE("the answer goes on with the assistant's turn unless a new one is asked for") {
+  struct Row {
+    bool ends_with_assistant;
+    const char* more;
+    bool goes_on;
+  };
+  const Row row = GENERATE(
+      Row{true, "", true}, Row{false, "", false},
+      Row{true, R"(, "continue_final_message": true)", true},
+      Row{true, R"(, "continue_final_message": true, "add_generation_prompt": false)", true},
+      Row{true, R"(, "continue_final_message": false)", false},
+      Row{true, R"(, "add_generation_prompt": true)", false},
+      Row{true, R"(, "add_generation_prompt": false)", true},
+      Row{true, R"(, "continue_final_message": null, "add_generation_prompt": null)", true},
+      Row{false, R"(, "continue_final_message": false, "add_generation_prompt": true)", false});
+  CAPTURE(row.ends_with_assistant, row.more);
+  CHECK(turn_request(row.ends_with_assistant, row.more).continue_final_message == row.goes_on);
+}
+
+TEST_CASE("a conversation without a turn to answer in is refused by the field's name") {
+  struct Row {
+    bool ends_with_assistant;
+    const char* more;
+    const char* problem;
+  };
+  const Row row = GENERATE(
+      Row{false, R"(, "continue_final_message": true)", "`continue_final_message` needs messages"},
+      Row{false, R"(, "add_generation_prompt": false)",
+          "`add_generation_prompt` may be false only"},
+      Row{true, R"(, "continue_final_message": false, "add_generation_prompt": false)",
+          "`add_generation_prompt` may be false only"},
+      Row{true, R"(, "continue_final_message": true, "add_generation_prompt": true)",
+          "exclude each other"});
+  CAPTURE(row.ends_with_assistant, row.more);
+  const Refusal refusal =
+      refusal_of([&] { return turn_request(row.ends_with_assistant, row.more); });
+  CHECK(refusal.status == 422);
+  CHECK_THAT(refusal.text, Catch::Contains(row.problem));
+}
+
+TEST_CASE("what an assistant refused with is what it said") {
+  const auto request = chat_of(
+      R"([{"role": "user", "content": "a"}, {"role": "assistant", "content": null, "refusal": "no"},
+          {"role": "user", "content": "b"},
+          {"role": "assistant", "content": [{"type": "refusal", "refusal": "never"}]},
+          {"role": "assistant", "content": "yes", "refusal": null}, {"role": "user", "content": "c"}])");
+  const OrderedJson& messages = *request.messages;
+  CHECK(messages[1]["content"] == "no");
+  CHECK(messages[3]["content"] == OrderedJson::parse(R"([{"type": "text", "text": "never"}])"));
+  CHECK(messages[4]["content"] == "yes");
+}
+
 TEST_CASE("messages that can't be shown to a model are refused with their place") {
   struct Row {
     const char* messages;
@@ -195,6 +255,10 @@ TEST_CASE("messages that can't be shown to a model are refused with their place"
           "messages[0].content[0].text: missing field"},
       Row{R"([{"role": "user", "content": [{"type": "text", "text": 1}]}])",
           "messages[0].content[0].text: invalid type"},
+      Row{R"([{"role": "assistant", "content": [{"type": "refusal", "text": "a"}]}])",
+          "messages[0].content[0].refusal: missing field"},
+      Row{R"([{"role": "assistant", "function_call": {"name": "f", "arguments": "{}"}}])",
+          "messages[0].function_call: the old name: use `tool_calls`"},
       Row{R"([{"role": "user", "content": [{"type": 7}]}])",
           "messages[0].content[0].type: unknown kind of content"},
       Row{R"([{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}])",
