@@ -225,27 +225,25 @@ Response streamed_message(const std::shared_ptr<Scope>& scope,
 }  // namespace
 
 Response create_message(std::shared_ptr<Scope> scope, const MessagesBody& body) {
-  return with_terms(anthropic_terms(), [&] {
-    scope->record().stream = body.stream;
-    scope->begin_generation(1);
-    const MessagesAsk ask = read_messages_ask(body, scope->options());
-    const Asked asked = ask_for_message(scope, body, ask.request);
-    Response response = body.stream ? streamed_message(scope, asked, ask.tells_thinking)
-                                    : whole_message(*scope, asked, ask.tells_thinking);
-    add_request_id(*scope, response);
-    return response;
-  });
+  scope->set_terms(anthropic_terms());
+  scope->record().stream = body.stream;
+  scope->begin_generation(1);
+  const MessagesAsk ask = read_messages_ask(body, scope->options());
+  const Asked asked = ask_for_message(scope, body, ask.request);
+  Response response = body.stream ? streamed_message(scope, asked, ask.tells_thinking)
+                                  : whole_message(*scope, asked, ask.tells_thinking);
+  add_request_id(*scope, response);
+  return response;
 }
 
 Response count_message_tokens(Scope& scope, const CountTokensBody& body) {
-  return with_terms(anthropic_terms(), [&] {
-    std::vector<ipc::GenerateRequest> asked(1);
-    choose_by_model(scope, body, asked);  // a model that is not here is refused here too
-    Response response = json_response(
-        200, {{"input_tokens", count_tokens(scope, read_count_ask(body, scope.options()))}});
-    add_request_id(scope, response);
-    return response;
-  });
+  scope.set_terms(anthropic_terms());
+  std::vector<ipc::GenerateRequest> asked(1);
+  choose_by_model(scope, body, asked);  // a model that is not here is refused here too
+  Response response = json_response(
+      200, {{"input_tokens", count_tokens(scope, read_count_ask(body, scope.options()))}});
+  add_request_id(scope, response);
+  return response;
 }
 
 }  // namespace tgi::http

@@ -329,9 +329,10 @@ std::span<const ExtraField> extra_fields<MessagesBody>() {
 }
 
 std::span<const Term> anthropic_terms() {
-  static constexpr std::array<Term, 8> kTerms = {{
+  static constexpr std::array<Term, 9> kTerms = {{
       {"response_format.json_schema", "output_config.format"},
       {"response_format", "output_config.format"},
+      {"`inputs`", "`messages`"},
       {"max_new_tokens", "max_tokens"},
       {".function.parameters", ".input_schema"},
       {".function.", "."},

@@ -90,7 +90,7 @@ ipc::OrderedJson native_error_json(const ApiError& error) {
 
 Response native_error(const ApiError& error) {
   if (error.type() == kUnauthorized) return {.status = error.status()};
-  if (dynamic_cast<const BodyError*>(&error) != nullptr) {
+  if (error.type() == kUnreadableBody) {
     return plain_text(error.status(), error.what());
   }
   return with_retry(json_response(error.status(), native_error_json(error)));

@@ -52,10 +52,11 @@ inline constexpr std::string_view kNoThreads = "thread_unsupported_request";
 inline constexpr std::string_view kUnauthorized = "unauthorized";
 
 // A JSON body that could not be read: TGI's framework answers these in plain text.
+inline constexpr std::string_view kUnreadableBody = "body";  // ApiError::type
 class BodyError : public ApiError {
  public:
   BodyError(int status, const std::string& message, std::string param = "")
-      : ApiError(status, "body", message, "", std::move(param)) {}
+      : ApiError(status, std::string(kUnreadableBody), message, "", std::move(param)) {}
 };
 
 // 422, "Input validation error: " + rule.
@@ -110,23 +111,14 @@ int anthropic_status(int ours);
 inline constexpr ErrorShape kAnthropicErrors{anthropic_error, "AnthropicError", false,
                                              anthropic_status};
 
-// A word of our messages, and what an API calls it.
+// A word of our messages, and what an API calls it. A scope has those of its request
+// (Scope::set_terms): whoever tells an error to a client puts it into them.
 struct Term {
   std::string_view ours;
   std::string_view theirs;
 };
 // The same error, in the words of the API.
 ApiError in_terms(const ApiError& error, std::span<const Term> terms);
-
-// What `work` returns; its errors are in the words of the API.
-template <typename Work>
-auto with_terms(std::span<const Term> terms, Work work) {
-  try {
-    return work();
-  } catch (const ApiError& error) {
-    throw in_terms(error, terms);
-  }
-}
 
 Response json_response(int status, const ipc::OrderedJson& body);
 

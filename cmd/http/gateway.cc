@@ -260,7 +260,7 @@ Response Gateway::answer(const Route& route, const Request& request) const {
   auto scope = make_scope(request, route.path);
   const auto refuse = [&](const ApiError& error) {
     scope->failed(error);
-    return route.errors->tell(error);
+    return route.errors->tell(in_terms(error, scope->terms()));
   };
   Response response;
   try {

@@ -302,6 +302,17 @@ CompletionBody to_completion(const LlamaCppBody& body,
   return out;
 }
 
+std::span<const Term> llama_cpp_terms() {
+  static constexpr std::array<Term, 5> kTerms = {{
+      {"max_new_tokens", "n_predict"},
+      {"max_tokens", "n_predict"},
+      {"repetition_penalty", "repeat_penalty"},
+      {"`logprobs`", "`n_probs`"},
+      {"`inputs`", "`prompt`"},
+  }};
+  return kTerms;
+}
+
 OrderedJson generation_settings(const LlamaCppBody& body, const CompletionBody& asked) {
   const auto number = [](const auto& given, auto otherwise) {
     return OrderedJson(given ? *given : otherwise);

@@ -80,6 +80,9 @@ CompletionBody to_completion(const LlamaCppBody& body,
                              const ApiOptions& options,
                              const Tokenize& tokenize);
 
+// What the route calls the words of our messages (Scope::set_terms).
+std::span<const Term> llama_cpp_terms();
+
 // What llama.cpp tells as `generation_settings`: what holds for this answer.
 OrderedJson generation_settings(const LlamaCppBody& body, const CompletionBody& asked);
 

@@ -233,6 +233,7 @@ class LlamaCppAnswer {
 }  // namespace
 
 Response llama_cpp_completion(std::shared_ptr<Scope> scope, const LlamaCppBody& body) {
+  scope->set_terms(llama_cpp_terms());
   const ApiOptions& options = scope->options();
   scope->record().stream = body.stream;
   const Tokenize tokenize = [&](const std::string& text, bool add_special) {

@@ -314,6 +314,31 @@ std::span<const ExtraField> extra_fields<OllamaModelBody>() {
   return kExtras;
 }
 
+namespace {
+
+constexpr std::array<Term, 6> ollama_terms(std::string_view prompt) {
+  return {{
+      {"max_new_tokens", "num_predict"},
+      {"max_completion_tokens", "num_predict"},
+      {"max_tokens", "num_predict"},
+      {"repetition_penalty", "repeat_penalty"},
+      {"`json_schema`", "`format`"},
+      {"`inputs`", prompt},
+  }};
+}
+
+}  // namespace
+
+std::span<const Term> ollama_chat_terms() {
+  static constexpr auto kTerms = ollama_terms("`messages`");
+  return kTerms;
+}
+
+std::span<const Term> ollama_generate_terms() {
+  static constexpr auto kTerms = ollama_terms("`prompt`");
+  return kTerms;
+}
+
 const std::string& ollama_name(const OllamaModel& body) {
   const std::optional<std::string>& name = body.model ? body.model : body.name;
   if (!name || name->empty()) throw validation_error("`model` is required");

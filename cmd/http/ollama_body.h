@@ -109,6 +109,10 @@ struct SchemaName<OllamaOptions> {
   static constexpr std::string_view value = "OllamaOptions";
 };
 
+// What these routes call the words of our messages (Scope::set_terms).
+std::span<const Term> ollama_chat_terms();
+std::span<const Term> ollama_generate_terms();
+
 // The model's name as the body has it. Throws 400 where there is none.
 const std::string& ollama_name(const OllamaModel& body);
 

@@ -206,6 +206,7 @@ void begin(Scope& scope, const OllamaAsk& body) {
 }  // namespace
 
 Response ollama_chat(std::shared_ptr<Scope> scope, const OllamaChatBody& body) {
+  scope->set_terms(ollama_chat_terms());
   (void)ollama_name(body);
   if (!body.messages || (body.messages->is_array() && body.messages->empty())) {
     return load_answer(scope, body, true);
@@ -216,6 +217,7 @@ Response ollama_chat(std::shared_ptr<Scope> scope, const OllamaChatBody& body) {
 }
 
 Response ollama_generate(std::shared_ptr<Scope> scope, const OllamaGenerateBody& body) {
+  scope->set_terms(ollama_generate_terms());
   (void)ollama_name(body);
   if (body.prompt.value_or("").empty()) return load_answer(scope, body, false);
   begin(*scope, body);

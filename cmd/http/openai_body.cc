@@ -247,11 +247,11 @@ namespace {
 void read_prompts(const OrderedJson& json, std::vector<ipc::GenerateRequest>& out) {
   const auto add_text = [&](const OrderedJson& text) {
     out.emplace_back().prompt = text.get<std::string>();
-    require(!out.back().prompt->empty(), "`inputs` cannot be empty");
+    require(!out.back().prompt->empty(), "`prompt` cannot be empty");
   };
   const auto add_ids = [&](const OrderedJson& ids, const std::string& path) {
     read_body_value(ids, path, out.emplace_back().prompt_ids.emplace());
-    require(!out.back().prompt_ids->empty(), "`inputs` cannot be empty");
+    require(!out.back().prompt_ids->empty(), "`prompt` cannot be empty");
   };
   if (json.is_string()) return add_text(json);
   if (!json.is_array()) fail_body_type("prompt", "a string or an array", json);

@@ -116,6 +116,10 @@ bool is_greedy(const OpenAiParameters& parameters);
 // Whether {"stream_options": {"include_usage": true}}.
 bool wants_usage(const OpenAiParameters& parameters);
 
+// What these routes call the words of our messages (Scope::set_terms).
+std::span<const Term> chat_terms(const ChatBody& body);
+std::span<const Term> completion_terms();
+
 // The way of drawing, the form of the answer and the limits, for the daemon. Throws.
 void fill_sampling(const OpenAiParameters& parameters,
                    const ApiOptions& options,

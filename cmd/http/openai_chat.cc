@@ -176,6 +176,7 @@ class Chunks {
 }  // namespace
 
 Response chat_completions(std::shared_ptr<Scope> scope, const ChatBody& body) {
+  scope->set_terms(chat_terms(body));
   scope->record().n = body.n.value_or(1);
   scope->record().stream = body.stream;
   const int64_t num_sequences = is_greedy(body) ? 1 : body.n.value_or(1);

@@ -245,6 +245,7 @@ class Chunks {
 Response completions(std::shared_ptr<Scope> scope, const CompletionBody& body) {
   const int64_t num_sequences =
       is_greedy(body) ? 1 : std::max(body.best_of.value_or(1), body.n.value_or(1));
+  scope->set_terms(completion_terms());
   scope->record().n = body.n.value_or(1);
   scope->record().best_of = num_sequences;
   scope->record().stream = body.stream;

@@ -114,12 +114,12 @@ std::span<const BodyField<ChatBody>> body_fields<ChatBody>() {
   static constexpr auto kFields = with_shared<C>(std::array<BodyField<C>, 16>{{
       inherited_field<C, &OpenAiParameters::max_tokens>(
           "max_tokens", {.description = "of the answer; default: all that fits",
-                         .range = positive("`max_new_tokens` must be strictly positive")}),
+                         .range = positive("`max_tokens` must be strictly positive")}),
       body_field<&C::messages>("messages", {.description = "the conversation", .required = true}),
       body_field<&C::max_completion_tokens>(
           "max_completion_tokens",
           {.description = "the new name of max_tokens",
-           .range = positive("`max_new_tokens` must be strictly positive")}),
+           .range = positive("`max_completion_tokens` must be strictly positive")}),
       body_field<&C::logprobs>("logprobs", {"list the tokens with their log-probabilities"}),
       body_field<&C::top_logprobs>("top_logprobs", {"alternatives to list for each token"}),
       inherited_field<C, &ToolFields::tools>(
@@ -170,6 +170,29 @@ std::span<const BodyField<CompletionBody>> body_fields<CompletionBody>() {
                                           .range = positive("`best_of` must be > 0")}),
   }});
   return kFields;
+}
+
+std::span<const Term> chat_terms(const ChatBody& body) {
+  constexpr auto terms_of = [](std::string_view max_tokens) {
+    return std::array<Term, 3>{{
+        {"max_new_tokens", max_tokens},
+        {"min_new_tokens", "min_tokens"},
+        {"`inputs`", "`messages`"},
+    }};
+  };
+  static constexpr auto kOlder = terms_of("max_tokens");
+  static constexpr auto kNewer = terms_of("max_completion_tokens");
+  // By the name that the client gave it; a client that gave none knows OpenAI's present one.
+  return body.max_tokens ? kOlder : kNewer;
+}
+
+std::span<const Term> completion_terms() {
+  static constexpr std::array<Term, 3> kTerms = {{
+      {"max_new_tokens", "max_tokens"},
+      {"min_new_tokens", "min_tokens"},
+      {"`inputs`", "`prompt`"},
+  }};
+  return kTerms;
 }
 
 }  // namespace tgi::http

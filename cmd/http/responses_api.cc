@@ -197,7 +197,7 @@ OrderedJson answer_alone(Scope& scope,
                          const ResponseObject& object) {
   const auto failed = [&](const ApiError& error) {
     scope.failed(error);
-    return object.failed(OrderedJson::array(), error);
+    return object.failed(OrderedJson::array(), in_terms(error, scope.terms()));
   };
   try {
     return whole_answer(scope, generation, ask, object);
@@ -385,34 +385,32 @@ class ResponseEvents final : PartReader {
 }  // namespace
 
 Response create_response(std::shared_ptr<Scope> scope, const ResponsesBody& body) {
-  return with_terms(responses_terms(), [&] {
-    scope->record().stream = body.stream;
-    scope->begin_generation(1);
-    ResponsesAsk ask = read_responses_ask(body, scope->options(), scope->service().responses);
-    if (body.background.value_or(false)) return begin_in_background(*scope, body, std::move(ask));
-    const std::shared_ptr<Generation> generation = ask_for_response(scope, body, ask);
-    if (!body.stream) return whole_response(*scope, *generation, ask);
-    const auto told = std::make_shared<ResponseEvents>(scope, std::move(ask));
-    return stream_response(
-        {.scope = scope,
-         .start = [generation] { return generation; },
-         .on_event = [told](Generation::Event& event,
-                            EventWriter& events) { told->on_event(event, events); },
-         .on_end = [](EventWriter&) {},
-         .on_error = [told](const ApiError& error,
-                            EventWriter& events) { told->on_error(error, events); }},
-        generation->num_prompt_characters());
-  });
+  scope->set_terms(responses_terms());
+  scope->record().stream = body.stream;
+  scope->begin_generation(1);
+  ResponsesAsk ask = read_responses_ask(body, scope->options(), scope->service().responses);
+  if (body.background.value_or(false)) return begin_in_background(*scope, body, std::move(ask));
+  const std::shared_ptr<Generation> generation = ask_for_response(scope, body, ask);
+  if (!body.stream) return whole_response(*scope, *generation, ask);
+  const auto told = std::make_shared<ResponseEvents>(scope, std::move(ask));
+  return stream_response(
+      {.scope = scope,
+       .start = [generation] { return generation; },
+       .on_event = [told](Generation::Event& event,
+                          EventWriter& events) { told->on_event(event, events); },
+       .on_end = [](EventWriter&) {},
+       .on_error = [told](const ApiError& error,
+                          EventWriter& events) { told->on_error(error, events); }},
+      generation->num_prompt_characters());
 }
 
 Response count_response_tokens(Scope& scope, const ResponsesBody& body) {
-  return with_terms(responses_terms(), [&] {
-    std::vector<ipc::GenerateRequest> asked(1);
-    choose_by_model(scope, body, asked);  // a model that is not here is refused here too
-    const ResponsesAsk ask = read_responses_ask(body, scope.options(), scope.service().responses);
-    return json_response(200, {{"object", "response.input_tokens"},
-                               {"input_tokens", count_tokens(scope, ask.request)}});
-  });
+  scope.set_terms(responses_terms());
+  std::vector<ipc::GenerateRequest> asked(1);
+  choose_by_model(scope, body, asked);  // a model that is not here is refused here too
+  const ResponsesAsk ask = read_responses_ask(body, scope.options(), scope.service().responses);
+  return json_response(200, {{"object", "response.input_tokens"},
+                             {"input_tokens", count_tokens(scope, ask.request)}});
 }
 
 }  // namespace tgi::http

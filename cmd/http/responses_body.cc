@@ -335,9 +335,10 @@ std::span<const ExtraField> extra_fields<ResponsesBody>() {
 }
 
 std::span<const Term> responses_terms() {
-  static constexpr std::array<Term, 7> kTerms = {{
+  static constexpr std::array<Term, 8> kTerms = {{
       {"response_format.json_schema", "text.format"},
       {"response_format", "text.format"},
+      {"`inputs`", "`input`"},
       {"max_new_tokens", "max_output_tokens"},
       {"min_new_tokens", "min_tokens"},
       {".function.parameters", ".parameters"},

@@ -73,6 +73,7 @@ Scope::Scope(Service& service, const Request& request, std::string route)
 Scope::Scope(const Scope& other, int peer_fd)
     : service_(other.service_),
       options_(other.options_),
+      terms_(other.terms_),
       peer_fd_(peer_fd),
       arrived_at_(other.arrived_at_),
       record_(other.record_) {

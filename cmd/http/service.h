@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -151,6 +152,10 @@ class Scope {
   // For requests to the daemon.
   std::optional<std::string> daemon_model() const;
   int peer_fd() const { return peer_fd_; }
+  // What the API of the request calls the words of our messages; none until a handler says so.
+  // REQUIRES: they stay.
+  void set_terms(std::span<const Term> terms) { terms_ = terms; }
+  std::span<const Term> terms() const { return terms_; }
   RequestRecord& record() { return record_; }
   const RequestRecord& record() const { return record_; }
 
@@ -178,6 +183,7 @@ class Scope {
  private:
   Service& service_;
   std::vector<std::shared_ptr<const ApiOptions>> options_;
+  std::span<const Term> terms_;
   const int peer_fd_;
   const std::chrono::steady_clock::time_point arrived_at_;
   int64_t num_permits_ = 0;

@@ -62,7 +62,7 @@ bool run_stream(Scope& scope,
     } catch (const ApiError& error) {
       scope.failed(error);
       scope.give_back_permits();
-      on_error(error);
+      on_error(in_terms(error, scope.terms()));
     } catch (const std::exception& error) {
       const ApiError internal(500, "generation", std::string("internal error: ") + error.what());
       scope.failed(internal);

@@ -56,6 +56,7 @@ ipc::GenerateRequest native_request(Scope& scope, const GenerateBody& body) {
 }
 
 ipc::GenerateRequest chat_request(Scope& scope, const ChatBody& body) {
+  scope.set_terms(chat_terms(body));
   require(!body.stream, "`stream` is not supported here: an answer is a list of predictions");
   require(body.n.value_or(1) == 1, "`n` must be 1 here: an instance has one prediction");
   ipc::GenerateRequest out = to_daemon(body, scope.options());

@@ -129,7 +129,7 @@ def test_an_answer_may_not_end_before_its_minimum(api):
     told = api.ok("/v1/responses", {"input": "hi", "temperature": 0, "min_tokens": 60, "max_output_tokens": 100})
     assert told["usage"]["output_tokens"] >= 60
     refused = api.post("/v1/chat/completions", body | {"min_tokens": 50, "max_tokens": 20})
-    assert refused.status_code == 422 and "`min_new_tokens` must be" in refused.json()["error"]["message"]
+    assert refused.status_code == 422 and "`min_tokens` must be at least 0 and at most `max_tokens`" in refused.json()["error"]["message"]
 
 
 def test_best_of_keeps_the_highest_mean_logprob(api):

@@ -8,6 +8,8 @@ from client import together
 
 PREFIX = "Input validation error: "
 SAMPLING = {"do_sample": True}
+HELLO = [{"role": "user", "content": "hello"}]
+MANY = 1000000
 
 # (parameters, rule text), in the order in which the rules are checked. {total}, {input} come from /info.
 RULES = [
@@ -199,3 +201,34 @@ def test_a_refusal_beside_running_work_harms_nobody(api):
     bad = lambda: refusal(api.post("/generate", {"inputs": "a", "parameters": {"top_k": 0}}))
     results = together([good, bad] * 8)
     assert len(set(results[0::2])) == 1 and len(set(results[1::2])) == 1
+
+
+# What each API calls its prompt and the tokens of its answer: (path, body, prompt, tokens).
+WORDS = [
+    ("/generate", {"inputs": "Once", "parameters": {"max_new_tokens": MANY}}, "inputs", "max_new_tokens"),
+    ("/v1/chat/completions", {"messages": HELLO, "max_tokens": MANY}, "messages", "max_tokens"),
+    ("/v1/chat/completions", {"messages": HELLO, "max_completion_tokens": MANY}, "messages", "max_completion_tokens"),
+    ("/v1/chat/completions", {"messages": HELLO, "max_tokens": MANY, "stream": True}, "messages", "max_tokens"),
+    ("/invocations", {"messages": HELLO, "max_tokens": MANY}, "messages", "max_tokens"),
+    ("/v1/completions", {"prompt": "Once", "max_tokens": MANY}, "prompt", "max_tokens"),
+    ("/v1/responses", {"input": "hello", "max_output_tokens": MANY}, "input", "max_output_tokens"),
+    ("/api/chat", {"model": "demo", "messages": HELLO, "options": {"num_predict": MANY}}, "messages", "num_predict"),
+    ("/api/generate", {"model": "demo", "prompt": "hi", "options": {"num_predict": MANY}}, "prompt", "num_predict"),
+    ("/completion", {"prompt": "Once", "n_predict": MANY}, "prompt", "n_predict"),
+    ("/vertex", {"instances": [{"messages": HELLO, "max_tokens": MANY}]}, "messages", "max_tokens"),
+]
+
+
+@pytest.mark.parametrize("path,body,prompt,tokens", WORDS, ids=[f"{row[0]} {row[3]}" for row in WORDS])
+def test_a_limit_is_told_in_the_words_of_the_route(api, path, body, prompt, tokens):
+    answer = api.post(path, body)
+    assert answer.status_code in (400, 422)
+    assert f"`{prompt}` tokens + `{tokens}` must be <=" in answer.text
+
+
+@pytest.mark.parametrize("path,body", [
+    ("/v1/chat/completions", {"messages": HELLO, "max_tokens": 3, "min_tokens": 9}),
+    ("/v1/completions", {"prompt": "Once", "max_tokens": 3, "min_tokens": 9}),
+])
+def test_too_many_min_tokens_are_told_as_they_were_given(api, path, body):
+    assert "`min_tokens` must be at least 0 and at most `max_tokens`, 3. Given: 9" in api.post(path, body).text

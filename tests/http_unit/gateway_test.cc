@@ -145,6 +145,12 @@ TEST_CASE("errors have the shape of the API whose route was asked") {
   const ApiError limit(422, "validation", "`min_new_tokens` must be at most `max_new_tokens`");
   CHECK(std::string_view(in_terms(limit, responses_terms()).what()) ==
         "`min_tokens` must be at most `max_output_tokens`");
+  CHECK(std::string_view(in_terms(limit, chat_terms(ChatBody())).what()) ==
+        "`min_tokens` must be at most `max_completion_tokens`");
+  ChatBody older;
+  older.max_tokens = 3;
+  CHECK(std::string_view(in_terms(limit, chat_terms(older)).what()) ==
+        "`min_tokens` must be at most `max_tokens`");
   CHECK(anthropic_error(ApiError(503, "overloaded", "no")).status == 529);
   CHECK(anthropic_error_json(ApiError(429, "overloaded", "no"))["error"]["type"] ==
         "rate_limit_error");

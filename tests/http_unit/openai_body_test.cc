@@ -365,8 +365,9 @@ TEST_CASE("ranges of a chat are checked in TGI's words") {
                Row{R"("top_p": 0)", "`top_p` must be > 0.0 and <= 1.0"},
                Row{R"("top_p": 1.1)", "`top_p` must be > 0.0 and <= 1.0"},
                Row{R"("presence_penalty": 2.5)", "`presence_penalty` must be >= -2.0 and <= 2.0"},
-               Row{R"("max_tokens": 0)", "`max_new_tokens` must be strictly positive"},
-               Row{R"("max_completion_tokens": 0)", "`max_new_tokens` must be strictly positive"},
+               Row{R"("max_tokens": 0)", "`max_tokens` must be strictly positive"},
+               Row{R"("max_completion_tokens": 0)",
+                   "`max_completion_tokens` must be strictly positive"},
                Row{R"("n": 0)", "`n` must be strictly positive"},
                Row{R"("n": 17)", "`n` must be > 0 and <= 16. Given: 17"},
                Row{R"("logprobs": true, "top_logprobs": 21)",
@@ -418,9 +419,9 @@ TEST_CASE("a prompt is a text, texts, token ids or lists of them") {
   CHECK(mixed[0].prompt_ids == std::vector<int32_t>{1});
   CHECK(mixed[1].prompt == "b");
 
-  CHECK_THAT(completion_refusal(R"("prompt": "")"), Catch::Contains("`inputs` cannot be empty"));
+  CHECK_THAT(completion_refusal(R"("prompt": "")"), Catch::Contains("`prompt` cannot be empty"));
   CHECK_THAT(completion_refusal(R"("prompt": [])"), Catch::Contains("cannot be an empty list"));
-  CHECK_THAT(completion_refusal(R"("prompt": [[]])"), Catch::Contains("`inputs` cannot be empty"));
+  CHECK_THAT(completion_refusal(R"("prompt": [[]])"), Catch::Contains("`prompt` cannot be empty"));
   CHECK_THAT(completion_refusal(R"("prompt": {})"),
              Catch::Contains("prompt: invalid type: object"));
   CHECK_THAT(completion_refusal(R"("prompt": [1, "a"])"),
