@@ -4,10 +4,13 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 
+#include <array>
+#include <cerrno>
 #include <memory>
 #include <mutex>
 #include <sstream>
 #include <string_view>
+#include <thread>
 
 #include "base/error.h"
 #include "base/json.h"
@@ -62,12 +65,35 @@ bool tell_of(const std::string& events, const http::PullProgress& tell) {
   return true;
 }
 
+// Ends a download while nothing is told of it too, as while the hub lists its files: when the
+// gateway ends, or the client is gone.
+class EndWatch {
+ public:
+  EndWatch(int stop_fd, int cut_off_fd, int peer_fd)
+      : over_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+        thread_([stop_fd, cut_off_fd, peer_fd, over = over_.get()] {
+          std::array<pollfd, 3> ends = {{{.fd = cut_off_fd, .events = POLLIN, .revents = 0},
+                                         {.fd = peer_fd, .events = POLLRDHUP, .revents = 0},
+                                         {.fd = over, .events = POLLIN, .revents = 0}}};
+          while (::poll(ends.data(), ends.size(), -1) < 0 && errno == EINTR) {
+          }
+          (void)::eventfd_write(stop_fd, 1);
+        }) {}
+  ~EndWatch() { (void)::eventfd_write(over_.get(), 1); }
+  EndWatch(const EndWatch&) = delete;
+  EndWatch& operator=(const EndWatch&) = delete;
+
+ private:
+  const UniqueFd over_;
+  const std::jthread thread_;
+};
+
 }  // namespace
 
-std::function<void(const std::string& name, const http::PullProgress& tell)> make_puller(
+std::function<void(const std::string& name, int peer_fd, const http::PullProgress& tell)> make_puller(
     const ResolveOptions& resolve, const std::string& socket, int cut_off_fd) {
   const auto one_at_a_time = std::make_shared<std::mutex>();
-  return [=](const std::string& name, const http::PullProgress& tell) {
+  return [=](const std::string& name, int peer_fd, const http::PullProgress& tell) {
     const download::FetchRequest request = request_of(name, resolve);
     ipc::check_model_name(name);  // that the daemon will know it by
     const std::unique_lock alone(*one_at_a_time, std::try_to_lock);
@@ -77,12 +103,12 @@ std::function<void(const std::string& name, const http::PullProgress& tell)> mak
     }
     const UniqueFd stop(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     const auto write = [&](const std::string& events) {
-      pollfd cut_off{.fd = cut_off_fd, .events = POLLIN, .revents = 0};
-      const bool is_ending = ::poll(&cut_off, 1, 0) > 0;
-      if (is_ending || !tell_of(events, tell)) (void)::eventfd_write(stop.get(), 1);
+      if (!tell_of(events, tell)) (void)::eventfd_write(stop.get(), 1);
     };
-    const download::FetchedModel model =
-        download::run_fetch(request, download::ProgressKind::kJson, stop.get(), write);
+    const download::FetchedModel model = [&] {
+      const EndWatch watch(stop.get(), cut_off_fd, peer_fd);
+      return download::run_fetch(request, download::ProgressKind::kJson, stop.get(), write);
+    }();
     const ipc::Client client({.socket_path = socket});
     client.call(ipc::kLoad, ipc::to_json(ipc::LoadParams{
                                 .model = model.path, .name = name, .on_demand = true}));

@@ -1,6 +1,7 @@
 // ollama's pull: of what is served already nothing is to be done, others are downloaded where the
 // server allows it.
 #include <fmt/format.h>
+#include <poll.h>
 
 #include <algorithm>
 #include <memory>
@@ -33,16 +34,21 @@ bool is_served(Scope& scope, const std::string& name) {
   }
 }
 
+bool has_left(int peer_fd) {
+  pollfd peer{.fd = peer_fd, .events = POLLRDHUP, .revents = 0};
+  return ::poll(&peer, 1, 0) > 0;
+}
+
 // Throws ApiError and ClientGone.
 void pull(Scope& scope, const std::string& name, const PullProgress& tell) {
   bool is_wanted = true;
   try {
-    scope.service().pull(name, [&](int64_t done, int64_t total) {
+    scope.service().pull(name, scope.peer_fd(), [&](int64_t done, int64_t total) {
       is_wanted = is_wanted && tell(done, total);
       return is_wanted;
     });
   } catch (const Error& error) {
-    if (!is_wanted) throw ClientGone();
+    if (!is_wanted || has_left(scope.peer_fd())) throw ClientGone();
     if (error.code() == Code::kNotFound) throw ApiError(404, "model_not_found", error.what());
     if (error.code() != Code::kCancelled) throw daemon_error(error, false);
     throw ApiError(503, "shutting_down",

@@ -4,6 +4,7 @@ import http.client
 import json
 import pathlib
 import re
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -140,6 +141,34 @@ def test_a_client_that_leaves_ends_its_pull(hub, place, model):
             assert [each["name"] for each in json.load(tags)["models"]] == ["demo:latest"]
         assert asked(url + "/api/pull", {"model": model})[1][-1] == {"status": "success"}
     finally:
+        process.terminate()
+        process.communicate(timeout=20)
+
+
+@pytest.mark.parametrize("streams", [True, False])
+def test_a_client_that_leaves_while_the_hub_lists_ends_its_pull(hub, place, model, streams):
+    gate = threading.Event()
+    hub.on_request = lambda asked: gate.wait(60) if "/api/models/" in asked.path else None
+    process = place.popen("serve", "demo", "--http", "127.0.0.1:0", "--allow-pull")
+    try:
+        url = served_at(process)
+        connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=30)
+        body = json.dumps({"model": model, "stream": streams})
+        connection.request("POST", "/api/pull", body, {"Content-Type": "application/json"})
+        wait_until = time.monotonic() + 30
+        while not hub.requests and time.monotonic() < wait_until:
+            time.sleep(0.01)
+        assert hub.requests
+        assert "another model" in asked(url + "/api/pull", {"model": model})[1][-1]["error"]
+        connection.sock.close()
+        hub.on_request = None
+        # The hub has not answered yet, and the place is free.
+        wait_until = time.monotonic() + 5
+        while (last := asked(url + "/api/pull", {"model": model})[1][-1]) != {"status": "success"}:
+            assert "another model" in last["error"] and time.monotonic() < wait_until, last
+            time.sleep(0.05)
+    finally:
+        gate.set()
         process.terminate()
         process.communicate(timeout=20)
 
