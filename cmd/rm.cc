@@ -35,15 +35,13 @@ bool is_own_folder(const ListedModel& listed) {
 // What the daemon holds or will load: paths, and the names that its models were loaded by.
 std::vector<std::string> models_in_use(const ipc::Status& status) {
   std::vector<std::string> out;
-  const auto add = [&](const std::optional<ipc::ModelStatus>& model, const std::string& phase,
-                       const std::string& detail) {
-    if (model) out.push_back(model->name);
-    if (phase == "loading") out.push_back(detail);
+  // Of one that is loaded and gets a new version both: what it has, and what comes.
+  const auto add = [&](const auto& each) {
+    if (each.model) out.push_back(each.model->name);
+    if (each.model || each.phase == "loading") out.push_back(each.path);
   };
-  add(status.model, status.phase, status.phase_detail);
-  for (const ipc::OtherModelStatus& other : status.others) {
-    add(other.model, other.phase, other.phase_detail);
-  }
+  add(status);
+  for (const ipc::OtherModelStatus& other : status.others) add(other);
   // Files that belong to those: a preset's base, its adapter and what drafts for it.
   const size_t num_named = out.size();
   for (size_t i = 0; i < num_named; ++i) {

@@ -136,7 +136,7 @@ void ServeWatch::note_beside(const ipc::Status& status) {
     } else if (known != nullptr) {
       on_demand_.push_back({other.name, known->name});
     } else if (other.phase == "not loaded") {
-      on_demand_.push_back({other.name, other.phase_detail});
+      on_demand_.push_back({other.name, other.path});
     }
   }
 }

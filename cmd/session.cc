@@ -124,7 +124,7 @@ void Session::give_back(const std::string& name) const {
 // The default model, where it is loaded when somebody asks for it.
 ipc::Status Session::bring_default(ipc::Status status, const ipc::StartOptions& options) const {
   if (status.phase != "not loaded" || options.accept_failed) return status;
-  if (options.on_notice) options.on_notice(fmt::format("loading {}", status.phase_detail));
+  if (options.on_notice) options.on_notice(fmt::format("loading {}", status.path));
   client_.call(ipc::kKeep, ipc::to_json(ipc::KeepParams{}));
   return client_.status();
 }

@@ -182,8 +182,7 @@ void Server::begin_models() {
 void Server::enroll_installed() {
   for (const auto& [name, model] : installed_models()) {
     const bool is_known = std::ranges::any_of(models_.all(), [&](const auto& each) {
-      return each.first == name || each.second->is_called(model) ||
-             each.second->phase_detail() == model;
+      return each.first == name || each.second->standing().path == model;
     });
     if (is_known) continue;
     models_.enroll(model_options(options_, {.model = model, .name = name}),

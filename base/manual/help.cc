@@ -61,6 +61,7 @@ class HelpFormatter : public CLI::Formatter {
     const std::string page =
         parent == nullptr ? doc.name : fmt::format("{}-{}", parent->get_name(), doc.name);
     out += all ? all_options(doc) : some_options(doc);
+    out += shared_options(tree);
     out += examples(doc);
     if (all) return out + details(doc);
     const bool is_short = !source_.common_flags(doc.name).empty();
@@ -106,6 +107,16 @@ class HelpFormatter : public CLI::Formatter {
       if (wanted.empty() && option.group != kCommonGroup) rows += in_short(option);
     }
     return rows.empty() ? "" : "\n" + heading("Options") + rows;
+  }
+
+  // What every command has, of a program that has commands.
+  static std::string shared_options(const ProgramDoc& tree) {
+    if (tree.commands.empty()) return "";
+    std::string rows;
+    for (const OptionDoc& option : tree.commands.front().options) {
+      if (option.group == kCommonGroup) rows += in_short(option);
+    }
+    return rows.empty() ? "" : "\n" + heading("Options of every command") + rows;
   }
 
   static std::string all_options(const CommandDoc& doc) {

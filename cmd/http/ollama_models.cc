@@ -199,7 +199,7 @@ std::vector<ServedStatus> ask_served(Scope& scope) {
       one.is_loaded = status.phase == "ready" || status.phase == "draining";
       one.stay = status.stay;
       if (status.known() != nullptr) one.model = *status.known();
-      if (one.model.name.empty()) one.model.name = status.phase_detail;
+      if (one.model.name.empty()) one.model.name = status.path;
     };
     if (each->daemon_model.empty()) {
       take(daemon);

@@ -254,6 +254,15 @@ TEST_CASE("--help of every command fits a screen and shows how it is used") {
   }
 }
 
+TEST_CASE("the help of the program shows what every command takes") {
+  const Home home;
+  const Ran ran = home.run({"-h"});
+  CHECK_THAT(ran.out, Catch::Contains("\nOptions of every command:\n      --socket PATH") &&
+                          Catch::Contains("\n      --no-start") &&
+                          Catch::Contains("\n  -v, --verbose") && Catch::Contains("\n  -h, --help"));
+  for (const std::string& line : lines_of(ran.out)) CHECK(line.size() <= 80);
+}
+
 TEST_CASE("--help-all has every option, help COMMAND is --help") {
   const Home home;
   const std::string all = home.run({"serve", "--help-all"}).out;
