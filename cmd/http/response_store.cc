@@ -1,5 +1,6 @@
 #include "cmd/http/response_store.h"
 
+#include <unordered_set>
 #include <utility>
 
 #include "cmd/http/api_error.h"
@@ -7,12 +8,30 @@
 namespace tgi::http {
 namespace {
 
-int64_t size_of(const StoredResponse& response) {
-  auto size = static_cast<int64_t>(response.answer->json().size());
-  for (const StoredItemsPtr& turn : response.turns) {
-    size += static_cast<int64_t>(turn->json().size());
+// Together: what several of them share counts once.
+class Size {
+ public:
+  void add(const StoredResponse& response) {
+    add(response.answer);
+    for (const StoredItemsPtr& turn : response.turns) add(turn);
+    if (response.events != nullptr) num_bytes_ += response.events->num_bytes();
   }
-  return size;
+  int64_t num_bytes() const { return num_bytes_; }
+
+ private:
+  void add(const StoredItemsPtr& items) {
+    if (!seen_.insert(items.get()).second) return;
+    num_bytes_ += static_cast<int64_t>(items->json().size());
+  }
+
+  std::unordered_set<const StoredItems*> seen_;
+  int64_t num_bytes_ = 0;
+};
+
+int64_t size_of(const StoredResponse& response) {
+  Size size;
+  size.add(response);
+  return size.num_bytes();
 }
 
 }  // namespace
@@ -31,6 +50,10 @@ ResponseStore::ResponseStore(int64_t max_responses, int64_t max_bytes)
 
 StoredItemsPtr ResponseStore::make_items(const OrderedJson& items) const {
   return std::make_shared<const StoredItems>(dump_json(items), num_bytes_);
+}
+
+std::shared_ptr<EventLog> ResponseStore::make_events() const {
+  return std::make_shared<EventLog>(num_bytes_);
 }
 
 ResponseStore::Put ResponseStore::put(StoredResponse response) {
@@ -58,14 +81,15 @@ void ResponseStore::settle(StoredResponse response) {
 // Whether it can stay when all go that may: told before any of them has gone.
 ResponseStore::Put ResponseStore::look_for_room(const StoredResponse& response) const {
   int64_t num = 1;
-  int64_t num_bytes = size_of(response);
-  if (num_bytes > max_bytes_) return Put::kTooLarge;
+  Size size;
+  size.add(response);
+  if (size.num_bytes() > max_bytes_) return Put::kTooLarge;
   for (const StoredResponsePtr& entry : entries_) {
     if (!entry->is_running) continue;
     num += 1;
-    num_bytes += size_of(*entry);
+    size.add(*entry);
   }
-  return num <= max_responses_ && num_bytes <= max_bytes_ ? Put::kKept : Put::kNoRoom;
+  return num <= max_responses_ && size.num_bytes() <= max_bytes_ ? Put::kKept : Put::kNoRoom;
 }
 
 ResponseStore::Entries::iterator ResponseStore::remove(Entries::iterator it) {

@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "cmd/http/event_log.h"
 #include "ipc/protocol.h"
 
 namespace tgi::http {
@@ -41,7 +42,8 @@ struct StoredResponse {
   StoredItemsPtr answer;  // the response object itself, in an array
   // The conversation up to it and with it: the last are its own items.
   std::vector<StoredItemsPtr> turns;
-  bool is_running = false;  // in the background: the answer is not there yet
+  std::shared_ptr<EventLog> events{};  // of one that is streamed in the background; else null
+  bool is_running = false;             // in the background: the answer is not there yet
 };
 using StoredResponsePtr = std::shared_ptr<const StoredResponse>;
 
@@ -54,6 +56,8 @@ class ResponseStore {
 
   // For put(): counted as soon as it is made.
   StoredItemsPtr make_items(const OrderedJson& items) const;
+  // As these, for its events.
+  std::shared_ptr<EventLog> make_events() const;
   // Of the rest nothing is kept: larger than all may be together; or those that are running take
   // what there is.
   enum class Put { kKept, kTooLarge, kNoRoom };

@@ -295,7 +295,8 @@ std::span<const BodyField<ResponsesBody>> body_fields<ResponsesBody>() {
                                       "true"}),
       body_field<&B::background>(
           "background", {"answer at once that it is queued, and make the answer then: GET tells "
-                         "how far it is, /cancel ends it. Not with `stream`, nor without `store`"}),
+                         "how far it is, /cancel ends it. With `stream` its events are told at "
+                         "once, and again by GET with ?stream=true. Not without `store`"}),
       body_field<&B::user>("user", {"told with the answer"}),
       body_field<&B::safety_identifier>("safety_identifier", {"told with the answer"}),
       body_field<&B::prompt_cache_key>(
@@ -365,14 +366,11 @@ ResponsesAsk read_responses_ask(const ResponsesBody& body,
   require(keeps || !body.store.value_or(false),
           "`store`: this server keeps no answers (--max-stored-responses 0)");
   out.is_stored = keeps && body.store.value_or(true);
-  const bool is_background = body.background.value_or(false);
+  out.is_background = body.background.value_or(false);
+  out.is_streamed = body.stream;
   require(
-      !is_background || out.is_stored, "`background`: needs an answer that is kept{}",
+      !out.is_background || out.is_stored, "`background`: needs an answer that is kept{}",
       keeps ? ", leave `store` out" : ", and this server keeps none (--max-stored-responses 0)");
-  require(
-      !is_background || !body.stream,
-      "`background`: what is made in the background is not streamed; leave `stream` out and ask "
-      "for it by its id");
   if (body.truncation && *body.truncation != "auto" && *body.truncation != "disabled") {
     fail_body("truncation", "expected auto or disabled");
   }

@@ -50,6 +50,8 @@ struct ResponsesAsk {
   int64_t num_top_logprobs = 0;
   bool tells_encrypted = false;  // reasoning also as what clients take for encrypted
   bool is_stored = false;
+  bool is_background = false;
+  bool is_streamed = false;
   bool may_be_shortened = false;  // where the conversation is too long
   OrderedJson told;               // the members of the response object that repeat the body
 };

@@ -1,6 +1,7 @@
 // The routes of the answers of /v1/responses that are kept.
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "cmd/http/background_runs.h"
 #include "cmd/http/response_store.h"
 #include "cmd/http/responses_api.h"
+#include "cmd/http/responses_background.h"
 
 namespace tgi::http {
 namespace {
@@ -67,19 +69,42 @@ Page page_of(const Request& request) {
   return out;
 }
 
+// The number of the event that a stream begins with; nothing: no stream is asked for.
+std::optional<size_t> first_event_of(const Request& request) {
+  bool is_streamed = false;
+  std::optional<size_t> after;
+  for (const auto& [name, value] : request.query) {
+    if (name == "stream") {
+      if (value != "true" && value != "false") refuse_query(name, "expected true or false");
+      is_streamed = value == "true";
+    } else if (name == "starting_after") {
+      constexpr size_t kMostDigits = 9;
+      const bool is_number = !value.empty() && value.size() <= kMostDigits &&
+                             value.find_first_not_of("0123456789") == std::string::npos;
+      if (!is_number) refuse_query(name, "expected the sequence_number of an event");
+      after = std::stoul(value);
+    } else if (!name.starts_with("include")) {  // what was asked for is in the answer
+      refuse_query(name, "unknown parameter, expected one of include, starting_after, stream");
+    }
+  }
+  if (after && !is_streamed) refuse_query("starting_after", "goes with stream=true alone");
+  if (!is_streamed) return std::nullopt;
+  return after ? *after + 1 : 0;
+}
+
 }  // namespace
 
 Response retrieve_response(std::shared_ptr<Scope> scope, const Request& request) {
-  for (const auto& [name, value] : request.query) {
-    if (name == "stream" && value != "false") {
-      refuse_query(name, "what was told is not told again in events: leave it out");
-    }
-    if (name == "starting_after") refuse_query(name, "belongs to streams: leave it out");
-    const bool is_known = name == "stream" || name == "include_obfuscation" ||
-                          name.starts_with("include");  // what was asked for is in the answer
-    if (!is_known) refuse_query(name, "unknown parameter");
-  }
+  const std::optional<size_t> first_event = first_event_of(request);
   const StoredResponsePtr stored = stored_in(*scope, request);
+  if (first_event) {
+    if (stored->events == nullptr) {
+      refuse_query("stream",
+                   "only an answer that was asked for with both `background` and `stream` is told "
+                   "in events again: leave it out");
+    }
+    return follow_events(scope, stored->events, *first_event);
+  }
   return json_response(200, OrderedJson::parse(stored->answer->json())[0]);
 }
 

@@ -290,8 +290,6 @@ def test_what_is_not_kept(api, client, serve):
     assert refused.value.code == "previous_response_not_found" and refused.value.param == "previous_response_id"
     with pytest.raises(openai.BadRequestError, match="`background`: needs an answer that is kept"):
         client.responses.create(model="tgi", input="a", store=False, background=True)
-    with pytest.raises(openai.BadRequestError, match="`background`: .*`stream`"):
-        client.responses.create(model="tgi", input="a", stream=True, background=True)
     kept = client.responses.create(model="tgi", input="a", max_output_tokens=3)
     with pytest.raises(openai.BadRequestError, match="Cannot cancel a synchronous response"):
         client.responses.cancel(kept.id)
@@ -371,6 +369,62 @@ def test_what_runs_in_the_background_is_cancelled(slow_pair):
     # They count as requests that were dropped, and none of them is waited for any more.
     metrics = pair.api.get("/metrics").text
     assert 'tgi_request_failure{err="dropped"} 2' in metrics
+
+
+def test_a_stream_in_the_background_is_told_again(api, client):
+    asked = {"model": "tgi", "input": "What is tgi?", "temperature": 0}
+    events = list(client.responses.create(**asked, background=True, stream=True))
+    assert [event.sequence_number for event in events] == list(range(len(events)))
+    assert [event.type for event in events[:3]] == ["response.created", "response.queued", "response.in_progress"]
+    assert events[0].response.status == "queued" and events[-1].type == "response.completed"
+    whole = client.responses.create(**asked)
+    assert events[-1].response.output_text == whole.output_text
+    assert "".join(event.delta for event in events if event.type == "response.output_text.delta") == whole.output_text
+    name = events[0].response.id
+    assert client.responses.retrieve(name).to_dict() == events[-1].response.to_dict()
+    told = lambda **more: [event.to_dict() for event in client.responses.retrieve(name, stream=True, **more)]
+    everything = [event.to_dict() for event in events]
+    assert told() == everything
+    for after in (0, 3, len(events) - 2, len(events) - 1, 10**6):
+        assert told(starting_after=after) == everything[after + 1:]
+    assert together([told] * 4) == [everything] * 4
+    client.responses.delete(name)
+    with pytest.raises(openai.NotFoundError):
+        client.responses.retrieve(name, stream=True)
+
+    # Of others there are no events, and what is no number is refused.
+    for more in ({}, {"background": True}):
+        other = client.responses.create(**asked, **more).id
+        assert settled(client, other).status == "completed"
+        refused = api.get(f"/v1/responses/{other}?stream=true")
+        assert refused.status_code == 400 and "`background` and `stream`" in refused.text
+    for query in ("stream=perhaps", "stream=true&starting_after=-1", "stream=true&starting_after=x", "starting_after=3"):
+        assert api.get(f"/v1/responses/{other}?{query}").status_code == 400, query
+    assert api.get(f"/v1/responses/{other}?stream=false").status_code == 200
+
+
+def test_a_stream_in_the_background_goes_on_without_its_client(slow_pair):
+    pair = slow_pair()
+    client = client_of(pair.gateway)
+    asked = {"model": "tgi", "input": "Once", "background": True, "stream": True, "max_output_tokens": 300}
+    stream = client.responses.create(**asked, extra_body={"ignore_eos": True})
+    began = [next(stream) for _ in range(6)]
+    name = began[0].response.id
+    stream.close()
+    rest = list(client.responses.retrieve(name, stream=True, starting_after=began[-1].sequence_number))
+    assert [event.sequence_number for event in rest] == list(range(6, 6 + len(rest)))
+    assert rest[-1].type == "response.incomplete" and rest[-1].response.usage.output_tokens == 300
+    assert client.responses.retrieve(name).to_dict() == rest[-1].response.to_dict()
+
+    # One that is cancelled ends the streams of all who follow it.
+    stream = client.responses.create(**asked | {"max_output_tokens": 4000}, extra_body={"ignore_eos": True})
+    name = next(stream).response.id
+    follower = client.responses.retrieve(name, stream=True)
+    assert next(follower).type == "response.created"
+    assert client.responses.cancel(name).status == "cancelled"
+    kinds = [{event.type for event in each} for each in (stream, follower)]
+    assert not any("response.completed" in each or "response.failed" in each for each in kinds)
+    wait_until(pair.daemon.is_idle)
 
 
 def test_all_who_cancel_are_told_what_became_of_it(slow_pair):

@@ -93,6 +93,34 @@ TEST_CASE("what is still made is never put out, and what has no room beside it i
   CHECK(small.find("b") != nullptr);
 }
 
+TEST_CASE("turns that several share count once for the room that is looked for") {
+  ResponseStore store(100, 3000);
+  CHECK(store.put(stored(store, "a", {}, 2000)) == Put::kKept);
+  const std::vector<StoredItemsPtr> turns = store.find("a")->turns;
+  for (const char* id : {"b", "c"}) {
+    StoredResponse running = stored(store, id, turns);
+    running.is_running = true;
+    CHECK(store.put(std::move(running)) == Put::kKept);
+  }
+}
+
+TEST_CASE("events of an answer count as long as somebody has them") {
+  ResponseStore store(100, 3000);
+  StoredResponse running = stored(store, "a");
+  running.is_running = true;
+  running.events = store.make_events();
+  const std::shared_ptr<EventLog> events = running.events;
+  CHECK(store.put(std::move(running)) == Put::kKept);
+  const int64_t before = store.num_bytes();
+  events->add(std::string(2000, 'e'));
+  CHECK(store.num_bytes() == before + 2000);
+  StoredResponse other = stored(store, "b", {}, 1500);
+  other.is_running = true;
+  CHECK(store.put(std::move(other)) == Put::kNoRoom);
+  CHECK(store.erase("a"));
+  CHECK(store.num_bytes() == 2000);
+}
+
 TEST_CASE("nothing is left when the last is gone") {
   ResponseStore store(100, 1 << 20);
   store.put(stored(store, "a"));
