@@ -32,7 +32,7 @@ constexpr std::array kOpenAiChat = {
     ExtraField{"modalities", R"([["text"]])", "answers are text"},
     ExtraField{"functions", "[[]]", "the old name: use `tools`"},
     ExtraField{"function_call", R"(["none", "auto"])", "the old name: use `tool_choice`"},
-    ExtraField{"verbosity", R"(["medium"])", kNotYet},
+    ExtraField{"moderation", "[]", "answers are not moderated"},
     ExtraField{"audio", "[]", "answers are text"},
     ExtraField{"web_search_options", "[]", "nothing is searched"},
 };

@@ -1,7 +1,9 @@
 #include "cmd/http/openai_body.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <string>
@@ -62,15 +64,6 @@ void check_part(OrderedJson& part, const std::string& path) {
   if (type == "refusal") part = {{"type", "text"}, {"text", std::move(text)}};
 }
 
-// The arguments of the template that this server knows nothing about.
-void read_template_kwargs(const ChatBody& body, std::optional<OrderedJson>& out) {
-  if (!body.chat_template_kwargs) return;
-  if (!body.chat_template_kwargs->is_object()) {
-    fail_body_type("chat_template_kwargs", "an object", *body.chat_template_kwargs);
-  }
-  out = body.chat_template_kwargs;
-}
-
 void check_shared(const OpenAiParameters& p, const ApiOptions& options) {
   const int64_t n = p.n.value_or(1);
   require(n <= options.max_choices, "`n` must be > 0 and <= {}. Given: {}", options.max_choices, n);
@@ -128,6 +121,36 @@ void fill_sampling(const OpenAiParameters& p, const ApiOptions& options, ipc::Ge
   if (p.max_tokens) to.max_new_tokens = *p.max_tokens;
   // Greedy answers are all the same one, which is computed once and told n times.
   to.best_of = is_greedy(p) ? 1 : p.n.value_or(1);
+}
+
+std::optional<OrderedJson> template_variables(const std::optional<OrderedJson>& given,
+                                              const std::optional<std::string>& verbosity,
+                                              const std::string& path) {
+  static constexpr std::array<std::string_view, 3> kLevels = {"low", "medium", "high"};
+  if (given && !given->is_object()) fail_body_type("chat_template_kwargs", "an object", *given);
+  if (!verbosity) return given;
+  require(std::ranges::find(kLevels, *verbosity) != kLevels.end(),
+          "`{}` must be one of {}. Given: {}", path, fmt::join(kLevels, ", "),
+          verbosity->substr(0, 100));
+  OrderedJson out = given.value_or(OrderedJson::object());
+  if (!out.contains("verbosity")) out["verbosity"] = *verbosity;
+  return out;
+}
+
+void check_prompt_cache_options(const std::optional<OrderedJson>& options) {
+  static constexpr std::array kExtras = {
+      ExtraField{"mode", kAnything, "every prompt is looked up in the cache"},
+      ExtraField{"ttl", kAnything, "the cache keeps what it has room for"},
+      ExtraField{"comparison_response_id", "[]", "the use of the cache is not explained"},
+      ExtraField{"prewarm", "[false]", "every request is answered"},
+  };
+  static constexpr std::array<std::string_view, 2> kKnown = {"mode", "ttl"};
+  if (!options) return;
+  if (!options->is_object()) fail_body_type("prompt_cache_options", "an object", *options);
+  for (const auto& item : options->items()) {
+    check_extra_field("prompt_cache_options." + item.key(), item.key(), item.value(), kExtras,
+                      kKnown);
+  }
 }
 
 bool wants_usage(const OpenAiParameters& parameters) {
@@ -206,13 +229,15 @@ ipc::TokenizeParams to_tokenize(const ChatBody& body) {
   out.tool_choice = std::move(asked.choice);
   out.tool_prompt = std::move(asked.tool_prompt);
   out.reasoning_effort = reasoning_of(body).effort;
-  read_template_kwargs(body, out.chat_template_kwargs);
+  out.chat_template_kwargs =
+      template_variables(body.chat_template_kwargs, body.verbosity, "verbosity");
   return out;
 }
 
 ipc::GenerateRequest to_daemon(const ChatBody& body, const ApiOptions& options) {
   check_shared(body, options);
   check_ranges(body);
+  check_prompt_cache_options(body.prompt_cache_options);
   const int64_t top_n = body.top_logprobs.value_or(0);
   require(top_n <= options.max_top_logprobs, "`top_logprobs` must be >= 0 and <= {}. Given: {}",
           options.max_top_logprobs, top_n);
@@ -222,7 +247,8 @@ ipc::GenerateRequest to_daemon(const ChatBody& body, const ApiOptions& options) 
   }
   ipc::GenerateRequest out;
   out.messages = checked_messages(body.messages);
-  read_template_kwargs(body, out.chat_template_kwargs);
+  out.chat_template_kwargs =
+      template_variables(body.chat_template_kwargs, body.verbosity, "verbosity");
   out.continue_final_message = goes_on(body, *out.messages);
   out.stream = body.stream;
   ToolsAsked asked = tools_of(body, options.supports_grammars);

@@ -55,6 +55,8 @@ struct ChatBody : OpenAiParameters, ToolFields, ReasoningFields {
   std::optional<OrderedJson> chat_template_kwargs;
   std::optional<bool> add_generation_prompt;
   std::optional<bool> continue_final_message;
+  std::optional<std::string> verbosity;
+  std::optional<OrderedJson> prompt_cache_options;
 };
 
 struct CompletionBody : OpenAiParameters {
@@ -112,6 +114,15 @@ void choose_by_model(Scope& scope,
 
 // Whether each token is the most likely one: then all of `n` answers are the same.
 bool is_greedy(const OpenAiParameters& parameters);
+
+// The variables of a chat template that a body gives, and `verbosity`, of the member `path`, among
+// them, which it may know as it may know the effort of reasoning. Throws for what is none.
+std::optional<OrderedJson> template_variables(const std::optional<OrderedJson>& given,
+                                              const std::optional<std::string>& verbosity,
+                                              const std::string& path);
+
+// Hints for OpenAI's cache; refuses by name what is more than a hint.
+void check_prompt_cache_options(const std::optional<OrderedJson>& options);
 
 // Whether {"stream_options": {"include_usage": true}}.
 bool wants_usage(const OpenAiParameters& parameters);

@@ -149,6 +149,10 @@ std::span<const BodyField<ChatBody>> body_fields<ChatBody>() {
       body_field<&C::continue_final_message>(
           "continue_final_message", {"as vLLM: the answer goes on with the assistant's turn that "
                                      "the messages end with; default: where they do"}),
+      body_field<&C::verbosity>("verbosity", {"low, medium or high: for the template"}),
+      body_field<&C::prompt_cache_options>(
+          "prompt_cache_options",
+          {"{mode, ttl}: hints; every prompt is looked up in the cache"}),
   }});
   return kFields;
 }

@@ -11,8 +11,6 @@
 namespace tgi::http {
 namespace {
 
-constexpr std::string_view kTextAlone = "answers are made of text alone";
-
 // What the members `include` asks for that can be had, and those of tools that there are not.
 constexpr std::string_view kIncludeLogprobs = "message.output_text.logprobs";
 constexpr std::string_view kIncludeEncrypted = "reasoning.encrypted_content";
@@ -30,8 +28,6 @@ constexpr std::array kToolExtras = {
     ExtraField{"output_schema", kAnything, "outputs are texts to the model"},
     ExtraField{"allowed_callers", R"([["direct"]])", "calls are made by the model alone"},
 };
-constexpr std::array kTextExtras = {
-    ExtraField{"verbosity", R"(["medium"])", "models have no such setting; say it in words"}};
 constexpr std::array kReasoningExtras = {
     ExtraField{"summary", kAnything, "the reasoning itself is told"},
     ExtraField{"generate_summary", kAnything, "the reasoning itself is told"},
@@ -79,12 +75,12 @@ std::optional<OrderedJson> nested_tools(const std::optional<OrderedJson>& tools)
 
 // `text.format` as the response_format of chats.
 std::optional<OrderedJson> format_of(const std::optional<OrderedJson>& text) {
-  static constexpr std::array<std::string_view, 1> kKnown = {"format"};
+  static constexpr std::array<std::string_view, 2> kKnown = {"format", "verbosity"};
   if (!text) return std::nullopt;
   if (!text->is_object()) fail_body_type("text", "an object", *text);
   for (const auto& item : text->items()) {
-    if (item.key() == "format") continue;
-    check_extra_field("text." + item.key(), item.key(), item.value(), kTextExtras, kKnown);
+    if (std::ranges::find(kKnown, item.key()) != kKnown.end()) continue;
+    check_extra_field("text." + item.key(), item.key(), item.value(), {}, kKnown);
   }
   const auto format = text->find("format");
   if (format == text->end() || format->is_null()) return std::nullopt;
@@ -94,6 +90,14 @@ std::optional<OrderedJson> format_of(const std::optional<OrderedJson>& text) {
   schema.erase("type");
   if (!schema.contains("schema")) fail_body("text.format.schema", "missing field");
   return OrderedJson{{"type", "json_schema"}, {"json_schema", std::move(schema)}};
+}
+
+// REQUIRES: format_of took it.
+std::optional<std::string> verbosity_of(const std::optional<OrderedJson>& text) {
+  if (!text || !text->contains("verbosity") || (*text)["verbosity"].is_null()) return std::nullopt;
+  std::string out;
+  read_body_value((*text)["verbosity"], "text.verbosity", out);
+  return out;
 }
 
 ReasoningAsked read_reasoning_of(const std::optional<OrderedJson>& reasoning) {
@@ -221,134 +225,6 @@ void read_conversation(const ResponsesBody& body, ResponseStore* store, Response
 
 }  // namespace
 
-template <>
-std::span<const BodyField<ResponsesBody>> body_fields<ResponsesBody>() {
-  using B = ResponsesBody;
-  using P = OpenAiParameters;
-  constexpr Range kAboveZero = {.low = 0, .above_low = true};
-  const auto positive_range = [=](std::string_view rule) {
-    Range out = kAboveZero;
-    out.rule = rule;
-    return out;
-  };
-  static const std::array<BodyField<B>, 32> kFields = {{
-      inherited_field<B, &P::model>(
-          "model", {"the name of the model, or of a LoRA adapter to answer by; absent, \"\" or "
-                    "\"tgi\": whatever is served"}),
-      inherited_field<B, &P::adapter_source>(
-          "adapter_source", {"as LoRAX: where an adapter that `model` names is: hub, local or s3"}),
-      inherited_field<B, &P::api_token>("api_token",
-                                        {"as LoRAX: to the hub, for a private adapter"}),
-      body_field<&B::input>("input", {"a text, or a list of items: messages, calls of functions "
-                                      "and their outputs, reasoning, references to items"}),
-      body_field<&B::instructions>("instructions", {"the system's message"}),
-      body_field<&B::previous_response_id>("previous_response_id",
-                                           {"the answer whose conversation is gone on with"}),
-      inherited_field<B, &ToolFields::tools>(
-          "tools", {"[{\"type\": \"function\", name, description, parameters, strict}]: what the "
-                    "answer may call"}),
-      inherited_field<B, &ToolFields::tool_choice>(
-          "tool_choice",
-          {"auto, none, required, {\"type\": \"function\", name} or {\"type\": \"allowed_tools\", "
-           "mode, tools}"}),
-      inherited_field<B, &ToolFields::parallel_tool_calls>("parallel_tool_calls",
-                                                           {"several calls in one answer"}),
-      body_field<&B::truncation>("truncation",
-                                 {"auto: the oldest turns are left out of a conversation that is "
-                                  "too long; disabled, the default: it is refused"}),
-      body_field<&B::text>("text", {"{format}: {\"type\": \"text\"}, {\"type\": \"json_object\"} "
-                                    "or {\"type\": \"json_schema\", name, schema}"}),
-      body_field<&B::reasoning>(
-          "reasoning", {"{effort}: none, minimal, low, medium, high, xhigh or max, for the "
-                        "template; {max_tokens}, as OpenRouter: then it is ended"}),
-      inherited_field<B, &P::max_tokens>(
-          "max_output_tokens",
-          {.description = "of the answer with its reasoning; default: all that fits",
-           .range = positive_range("`max_output_tokens` must be strictly positive")}),
-      inherited_field<B, &P::temperature>(
-          "temperature", {.description = "0: always the most likely token; default 1",
-                          .range = {.low = 0, .rule = "`temperature` must be >= 0.0"}}),
-      inherited_field<B, &P::top_p>("top_p",
-                                    {.description = "nucleus sampling; 1 is off",
-                                     .range = {.low = 0,
-                                               .high = 1,
-                                               .above_low = true,
-                                               .rule = "`top_p` must be > 0.0 and <= 1.0"}}),
-      inherited_field<B, &P::top_k>("top_k",
-                                    {.description = "as vLLM: the k most likely tokens",
-                                     .range = positive_range("`top_k` must be strictly positive")}),
-      inherited_field<B, &P::min_p>(
-          "min_p", {.description = "as vLLM: as a share of the most likely token",
-                    .range = {.low = 0, .high = 1, .rule = "`min_p` must be >= 0.0 and <= 1.0"}}),
-      inherited_field<B, &P::repetition_penalty>(
-          "repetition_penalty",
-          {.description = "as vLLM: once per distinct token of prompt and output",
-           .range = positive_range("`repetition_penalty` must be strictly positive")}),
-      inherited_field<B, &P::seed>("seed", {"as vLLM: of the draws"}),
-      body_field<&B::top_logprobs>("top_logprobs", {"alternatives to list for each token"}),
-      body_field<&B::include>("include",
-                              {"message.output_text.logprobs: the tokens with their "
-                               "log-probabilities; reasoning.encrypted_content: reasoning for "
-                               "clients that keep nothing else of it"}),
-      body_field<&B::metadata>("metadata", {"{name: text}: told with the answer"}),
-      body_field<&B::store>("store", {"keep the answer for GET and previous_response_id; default "
-                                      "true"}),
-      body_field<&B::background>(
-          "background", {"answer at once that it is queued, and make the answer then: GET tells "
-                         "how far it is, /cancel ends it. With `stream` its events are told at "
-                         "once, and again by GET with ?stream=true. Not without `store`"}),
-      body_field<&B::user>("user", {"told with the answer"}),
-      body_field<&B::safety_identifier>("safety_identifier", {"told with the answer"}),
-      body_field<&B::prompt_cache_key>(
-          "prompt_cache_key", {"told with the answer; every prompt is looked up in the cache"}),
-      inherited_field<B, &P::stream_options>("stream_options", {"{\"include_obfuscation\": ...}"}),
-      inherited_field<B, &P::stream>("stream", {"answer with server-sent events"}),
-      inherited_field<B, &P::ignore_eos>("ignore_eos",
-                                         {"as vLLM: go on after the end of the text"}),
-      inherited_field<B, &P::min_tokens>("min_tokens",
-                                         {"as vLLM: the text does not end before so many tokens"}),
-      body_field<&B::chat_template_kwargs>(
-          "chat_template_kwargs",
-          {"as vLLM: {name: value}: variables of the chat template, such as enable_thinking"}),
-  }};
-  return kFields;
-}
-
-template <>
-std::span<const ExtraField> extra_fields<ResponsesBody>() {
-  static constexpr std::array kFields = {
-      ExtraField{"conversation", "[]", "use `previous_response_id`"},
-      ExtraField{"prompt", "[]", "prompts are not kept here: give `input` and `instructions`"},
-      ExtraField{"context_management", "[[]]", "conversations are never made shorter"},
-      ExtraField{"max_tool_calls", kAnything, "a limit of tools that OpenAI runs"},
-      ExtraField{"service_tier", kAnything, "there is one tier"},
-      ExtraField{"prompt_cache_retention", kAnything,
-                 "a hint; the cache keeps what it has room for"},
-      ExtraField{"prompt_cache_options", kAnything,
-                 "a hint; every prompt is looked up in the cache"},
-      ExtraField{"moderation", "[]", "answers are not moderated"},
-      ExtraField{"access_programs", "[]", "belongs to OpenAI's models"},
-      ExtraField{"image", kAnything, kTextAlone},
-      ExtraField{"stop", "[[]]", "OpenAI's API has none here: use /v1/chat/completions"},
-      ExtraField{"n", "[1]", "OpenAI's API has none here: use /v1/chat/completions"},
-  };
-  return kFields;
-}
-
-std::span<const Term> responses_terms() {
-  static constexpr std::array<Term, 8> kTerms = {{
-      {"response_format.json_schema", "text.format"},
-      {"response_format", "text.format"},
-      {"`inputs`", "`input`"},
-      {"max_new_tokens", "max_output_tokens"},
-      {"min_new_tokens", "min_tokens"},
-      {".function.parameters", ".parameters"},
-      {".function.", "."},
-      {"`logprobs`", "`include`"},
-  }};
-  return kTerms;
-}
-
 ResponsesAsk read_responses_ask(const ResponsesBody& body,
                                 const ApiOptions& options,
                                 ResponseStore* store) {
@@ -357,6 +233,7 @@ ResponsesAsk read_responses_ask(const ResponsesBody& body,
   (void)wants_usage(body);
   read_include(body, out);
   if (body.metadata) check_metadata(*body.metadata);
+  check_prompt_cache_options(body.prompt_cache_options);
   out.num_top_logprobs = body.top_logprobs.value_or(0);
   require(out.num_top_logprobs <= options.max_top_logprobs,
           "`top_logprobs` must be >= 0 and <= {}. Given: {}", options.max_top_logprobs,
@@ -384,10 +261,8 @@ ResponsesAsk read_responses_ask(const ResponsesBody& body,
   ToolsAsked tools = tools_of(fields, options.supports_grammars);
   const ReasoningAsked reasoning = read_reasoning_of(body.reasoning);
   ipc::GenerateRequest& request = out.request;
-  request.chat_template_kwargs = body.chat_template_kwargs;
-  if (request.chat_template_kwargs && !request.chat_template_kwargs->is_object()) {
-    fail_body_type("chat_template_kwargs", "an object", *request.chat_template_kwargs);
-  }
+  request.chat_template_kwargs =
+      template_variables(body.chat_template_kwargs, verbosity_of(body.text), "text.verbosity");
   request.tools = std::move(tools.tools);
   request.tool_choice = std::move(tools.choice);
   if (!tools.parallel) request.parallel_tool_calls = false;

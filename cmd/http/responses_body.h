@@ -30,6 +30,7 @@ struct ResponsesBody : OpenAiParameters, ToolFields {
   std::optional<std::string> user;
   std::optional<std::string> safety_identifier;
   std::optional<std::string> prompt_cache_key;
+  std::optional<OrderedJson> prompt_cache_options;
   std::optional<OrderedJson> chat_template_kwargs;
 };
 

@@ -1,6 +1,7 @@
 """OpenAI's own Python client: sync, async, streams, every parameter it sends, and the exception for each error."""
 
 import asyncio
+import typing
 from typing import Literal, Optional
 
 import openai
@@ -361,3 +362,33 @@ def test_without_a_seed_answers_differ(pair):
     answers = {client.chat.completions.create(model="tgi", messages=MESSAGES, temperature=2, max_tokens=12)
                .choices[0].message.content for _ in range(8)}
     assert len(answers) > 1
+
+
+def test_every_field_of_the_client_is_known(api):
+    """Each is read, or taken, or refused with a reason: none is an unknown field."""
+    from openai.types import completion_create_params as completions
+    from openai.types.chat import completion_create_params as chat
+    from openai.types.responses import response_create_params as responses
+
+    schemas = api.get("/api-doc/openapi.json").json()["components"]["schemas"]
+    for body, of in (("ChatRequest", chat.CompletionCreateParamsStreaming), ("ResponsesRequest", responses.ResponseCreateParamsStreaming),
+                     ("CompletionRequest", completions.CompletionCreateParamsStreaming)):
+        assert set(typing.get_type_hints(of)) <= set(schemas[body]["properties"]), body
+
+
+def test_fields_without_a_meaning_for_texts(client):
+    """What has an obvious meaning or none is taken; what cannot be done is refused by its name."""
+    chat = lambda **more: client.chat.completions.create(model="tgi", messages=[{"role": "user", "content": "hi"}], max_tokens=3, **more)
+    respond = lambda **more: client.responses.create(model="tgi", input="hi", max_output_tokens=3, **more)
+    for level in ("low", "medium", "high"):
+        assert chat(verbosity=level).choices
+        assert respond(text={"verbosity": level}).text.verbosity == level
+    assert chat(extra_body={"prompt_cache_options": {"mode": "implicit", "ttl": "30m"}}).choices
+    assert respond(extra_body={"prompt_cache_options": {"mode": "implicit"}, "background_options": {"completion_window": "2h"}}).output
+    for ask in (chat, respond):
+        for more, name in (({"prompt_cache_options": {"prewarm": True}}, "prompt_cache_options.prewarm"), ({"moderation": {"model": "m"}}, "moderation")):
+            with pytest.raises(openai.APIStatusError, match=name) as refused:
+                ask(extra_body=more)
+            assert refused.value.status_code in (400, 422) and refused.value.code == "unsupported_feature"
+    with pytest.raises(openai.BadRequestError, match="`text.verbosity` must be one of low, medium, high"):
+        respond(text={"verbosity": "chatty"})

@@ -302,6 +302,27 @@ TEST_CASE("fields of other servers are refused by name unless they ask for nothi
   }
 }
 
+TEST_CASE("verbosity is a variable of the template, which the client's own goes before") {
+  const auto variables = [](const std::string& members) {
+    return chat(members).chat_template_kwargs.value_or(OrderedJson());
+  };
+  CHECK(variables(R"("verbosity": "low")") == OrderedJson({{"verbosity", "low"}}));
+  CHECK(variables(R"("verbosity": "low", "chat_template_kwargs": {"verbosity": 3})") ==
+        OrderedJson({{"verbosity", 3}}));
+  CHECK(variables(R"("verbosity": null)").is_null());
+  CHECK_THAT(chat_refusal(R"("verbosity": "chatty")"),
+             Catch::Contains("`verbosity` must be one of low, medium, high. Given: chatty"));
+}
+
+TEST_CASE("hints for the cache are taken, and what is more than a hint is refused") {
+  CHECK_NOTHROW(chat(R"("prompt_cache_options": {"mode": "explicit", "ttl": "30m"})"));
+  CHECK_NOTHROW(chat(R"("prompt_cache_options": {"prewarm": false})"));
+  CHECK_THAT(chat_refusal(R"("prompt_cache_options": {"prewarm": true})"),
+             Catch::Contains("`prompt_cache_options.prewarm` is not supported"));
+  CHECK_THAT(chat_refusal(R"("prompt_cache_options": {"mod": 1})"),
+             Catch::Contains("unknown field `prompt_cache_options.mod`"));
+}
+
 TEST_CASE("no extra field is one that is read, and each says something") {
   const auto check = []<typename Body>(Body) {
     std::set<std::string_view> names;
