@@ -138,6 +138,15 @@ def test_bench_client_cost():
         assert is_positive(row[2]) and is_positive(row[4]), row
 
 
+def test_bench_page():
+    for name in ("tgi", "tgid"):
+        program(name)
+    table = rows(run("bench_page", "--quick", "--bin-dir", BIN), "/.*")
+    assert [row[:2] for row in table] == [[page, visit] for page in ("/ui", "/docs") for visit in ("first", "again")]
+    for row in table:
+        assert len(row) == 7 and all(is_positive(cell) or cell == "0" for cell in row[2:]) and is_positive(row[3]), row
+
+
 def test_bench_download(tmp_path):
     text = run("bench_download", "--quick", "--bin-dir", BIN, "--dir", tmp_path)
     for name in ("curl", "curl, then sha256sum", "tgi download-weights"):
