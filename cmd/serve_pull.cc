@@ -90,8 +90,8 @@ class EndWatch {
 
 }  // namespace
 
-std::function<void(const std::string& name, int peer_fd, const http::PullProgress& tell)> make_puller(
-    const ResolveOptions& resolve, const std::string& socket, int cut_off_fd) {
+std::function<void(const std::string& name, int peer_fd, const http::PullProgress& tell)>
+make_puller(const ResolveOptions& resolve, const std::string& socket, int cut_off_fd) {
   const auto one_at_a_time = std::make_shared<std::mutex>();
   return [=](const std::string& name, int peer_fd, const http::PullProgress& tell) {
     const download::FetchRequest request = request_of(name, resolve);

@@ -151,8 +151,7 @@ std::span<const BodyField<ChatBody>> body_fields<ChatBody>() {
                                      "the messages end with; default: where they do"}),
       body_field<&C::verbosity>("verbosity", {"low, medium or high: for the template"}),
       body_field<&C::prompt_cache_options>(
-          "prompt_cache_options",
-          {"{mode, ttl}: hints; every prompt is looked up in the cache"}),
+          "prompt_cache_options", {"{mode, ttl}: hints; every prompt is looked up in the cache"}),
   }});
   return kFields;
 }

@@ -16,8 +16,7 @@ namespace {
 void keep(Scope& scope, const ResponsesAsk& ask, const OrderedJson& answer) {
   if (!ask.is_stored) return;
   ResponseStore& store = *scope.service().responses;
-  store.put(
-      to_be_kept(store, turns_asked(store, ask), answer["id"].get<std::string>(), answer));
+  store.put(to_be_kept(store, turns_asked(store, ask), answer["id"].get<std::string>(), answer));
 }
 
 Response whole_response(Scope& scope, Generation& generation, const ResponsesAsk& ask) {

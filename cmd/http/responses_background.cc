@@ -2,6 +2,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "cmd/http/background_runs.h"
 #include "cmd/http/responses_events.h"
@@ -152,10 +153,9 @@ Response begin_in_background(const std::shared_ptr<Scope>& scope,
 Response follow_events(const std::shared_ptr<Scope>& scope,
                        std::shared_ptr<EventLog> log,
                        size_t first) {
-  Response response{
-      .status = 200,
-      .headers = {{"Cache-Control", "no-cache"}, {"x-accel-buffering", "no"}},
-      .content_type = std::string(kServerSentEvents.content_type)};
+  Response response{.status = 200,
+                    .headers = {{"Cache-Control", "no-cache"}, {"x-accel-buffering", "no"}},
+                    .content_type = std::string(kServerSentEvents.content_type)};
   response.stream = [scope, log = std::move(log), first](BodyWriter& body) {
     return log->follow(first, scope->peer_fd(), body);
   };

@@ -64,7 +64,9 @@ void ResponseEvents::finish(const ipc::DoneEvent& done) {
        {{"response", answer}});
 }
 
-OrderedJson ResponseEvents::told_items() const { return items_of(builder_.parts(), ids_, ask_, reason_); }
+OrderedJson ResponseEvents::told_items() const {
+  return items_of(builder_.parts(), ids_, ask_, reason_);
+}
 
 void ResponseEvents::begin(size_t index, const AnswerPart& part) {
   ids_.push_back(random_id(id_prefix(part.kind)));
@@ -79,9 +81,9 @@ void ResponseEvents::begin(size_t index, const AnswerPart& part) {
 }
 
 void ResponseEvents::add(size_t index,
-         const AnswerPart& part,
-         std::string_view added,
-         std::span<const PartToken> tokens) {
+                         const AnswerPart& part,
+                         std::string_view added,
+                         std::span<const PartToken> tokens) {
   OrderedJson fields = place(index, part);
   fields["delta"] = added;
   if (part.kind == PartKind::kText) fields["logprobs"] = logprobs_of(tokens);
@@ -101,8 +103,7 @@ void ResponseEvents::end(size_t index, const AnswerPart& part) {
   }
   const char* const status =
       is_ending_ ? status_of_part(builder_.parts(), index, reason_) : "completed";
-  send("response.output_item.done",
-       {{"output_index", index}, {"item", item(index, part, status)}});
+  send("response.output_item.done", {{"output_index", index}, {"item", item(index, part, status)}});
 }
 
 OrderedJson ResponseEvents::item(size_t index, const AnswerPart& part, const char* status) const {

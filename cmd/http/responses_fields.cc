@@ -95,8 +95,7 @@ std::span<const BodyField<ResponsesBody>> body_fields<ResponsesBody>() {
       body_field<&B::prompt_cache_key>(
           "prompt_cache_key", {"told with the answer; every prompt is looked up in the cache"}),
       body_field<&B::prompt_cache_options>(
-          "prompt_cache_options",
-          {"{mode, ttl}: hints; every prompt is looked up in the cache"}),
+          "prompt_cache_options", {"{mode, ttl}: hints; every prompt is looked up in the cache"}),
       inherited_field<B, &P::stream_options>("stream_options", {"{\"include_obfuscation\": ...}"}),
       inherited_field<B, &P::stream>("stream", {"answer with server-sent events"}),
       inherited_field<B, &P::ignore_eos>("ignore_eos",
@@ -120,8 +119,7 @@ std::span<const ExtraField> extra_fields<ResponsesBody>() {
       ExtraField{"service_tier", kAnything, "there is one tier"},
       ExtraField{"prompt_cache_retention", kAnything,
                  "a hint; the cache keeps what it has room for"},
-      ExtraField{"background_options", kAnything,
-                 "what is made in the background begins at once"},
+      ExtraField{"background_options", kAnything, "what is made in the background begins at once"},
       ExtraField{"moderation", "[]", "answers are not moderated"},
       ExtraField{"access_programs", "[]", "belongs to OpenAI's models"},
       ExtraField{"image", kAnything, kTextAlone},

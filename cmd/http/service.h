@@ -126,8 +126,8 @@ struct Service {
   // Why the daemon is not there, in words; "" when it is, or when nobody knows. (optional)
   std::function<std::string()> daemon_trouble{};
   // Downloads a model of the hub and has the daemon load it when requests ask for its name. Throws
-  // Error, kCancelled where `tell`, the client's leaving (its connection is `peer_fd`) or the end of
-  // the gateway ended it. (optional: clients may not)
+  // Error, kCancelled where `tell`, the client's leaving (its connection is `peer_fd`) or the end
+  // of the gateway ended it. (optional: clients may not)
   std::function<void(const std::string& name, int peer_fd, const PullProgress& tell)> pull{};
   // Asks the daemon which models it has, and sets `options` if they are others. Never throws; where
   // the daemon does not answer, all stays. (optional)

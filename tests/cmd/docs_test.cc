@@ -259,7 +259,8 @@ TEST_CASE("the help of the program shows what every command takes") {
   const Ran ran = home.run({"-h"});
   CHECK_THAT(ran.out, Catch::Contains("\nOptions of every command:\n      --socket PATH") &&
                           Catch::Contains("\n      --no-start") &&
-                          Catch::Contains("\n  -v, --verbose") && Catch::Contains("\n  -h, --help"));
+                          Catch::Contains("\n  -v, --verbose") &&
+                          Catch::Contains("\n  -h, --help"));
   for (const std::string& line : lines_of(ran.out)) CHECK(line.size() <= 80);
 }
 

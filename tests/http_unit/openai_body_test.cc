@@ -381,19 +381,18 @@ TEST_CASE("ranges of a chat are checked in TGI's words") {
     const char* member;
     const char* rule;
   };
-  const Row row =
-      GENERATE(Row{R"("temperature": -0.1)", "`temperature` must be >= 0.0"},
-               Row{R"("top_p": 0)", "`top_p` must be > 0.0 and <= 1.0"},
-               Row{R"("top_p": 1.1)", "`top_p` must be > 0.0 and <= 1.0"},
-               Row{R"("presence_penalty": 2.5)", "`presence_penalty` must be >= -2.0 and <= 2.0"},
-               Row{R"("max_tokens": 0)", "`max_tokens` must be strictly positive"},
-               Row{R"("max_completion_tokens": 0)",
-                   "`max_completion_tokens` must be strictly positive"},
-               Row{R"("n": 0)", "`n` must be strictly positive"},
-               Row{R"("n": 17)", "`n` must be > 0 and <= 16. Given: 17"},
-               Row{R"("logprobs": true, "top_logprobs": 21)",
-                   "`top_logprobs` must be >= 0 and <= 20. Given: 21"},
-               Row{R"("top_logprobs": 2)", "`top_logprobs` needs `logprobs` to be true"});
+  const Row row = GENERATE(
+      Row{R"("temperature": -0.1)", "`temperature` must be >= 0.0"},
+      Row{R"("top_p": 0)", "`top_p` must be > 0.0 and <= 1.0"},
+      Row{R"("top_p": 1.1)", "`top_p` must be > 0.0 and <= 1.0"},
+      Row{R"("presence_penalty": 2.5)", "`presence_penalty` must be >= -2.0 and <= 2.0"},
+      Row{R"("max_tokens": 0)", "`max_tokens` must be strictly positive"},
+      Row{R"("max_completion_tokens": 0)", "`max_completion_tokens` must be strictly positive"},
+      Row{R"("n": 0)", "`n` must be strictly positive"},
+      Row{R"("n": 17)", "`n` must be > 0 and <= 16. Given: 17"},
+      Row{R"("logprobs": true, "top_logprobs": 21)",
+          "`top_logprobs` must be >= 0 and <= 20. Given: 21"},
+      Row{R"("top_logprobs": 2)", "`top_logprobs` needs `logprobs` to be true"});
   CAPTURE(row.member);
   CHECK_THAT(chat_refusal(row.member),
              Catch::StartsWith(std::string("Input validation error: ") + row.rule));
