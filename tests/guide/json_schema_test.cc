@@ -298,6 +298,16 @@ TEST_CASE("words of other programs change nothing") {
   CHECK_FALSE(accepts_bytes(compiled, R"({"a":1})"));
 }
 
+// Characters, not bytes.
+TEST_CASE("a mail address has at most 64 characters before the at sign") {
+  for (const std::string letter : {"x", "\u00e9", "\u65e5", "\U0001f600"}) {
+    std::string local;
+    for (int i = 0; i < 64; ++i) local += letter;
+    check_texts(R"({"type":"string","format":"idn-email"})", {"\"" + local + "@a.de\""},
+                {"\"" + local + letter + "@a.de\"", "\"@a.de\""});
+  }
+}
+
 TEST_CASE("what cannot be enforced is refused with its path") {
   struct Row {
     const char* schema;
