@@ -1,5 +1,6 @@
 // What the readers of EXAONE 3, IQuest-Coder, A.X K1, Sarvam, OLMo Hybrid, Kimi Linear, Ling 3,
-// Flint and Phi-4-multimodal make of their own fields, and what they refuse.
+// Flint and Phi-4-multimodal make of their own fields, and what they refuse; and names of fields
+// that transformers writes since version 5.24.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -41,6 +42,35 @@ TEST_CASE("a class that computes several families is that of the model_type") {
   // What computes another is no name of it.
   CHECK_THAT(refused("LlamaForCausalLM", {{"model_type", "sarvam_moe"}}, Code::kInvalidArgument),
              Catch::Contains("'sarvam_moe' does not go with the architecture LlamaForCausalLM"));
+}
+
+// As transformers 5.24 saves models whose published files have other names.
+TEST_CASE("new names of fields mean what the old ones did") {
+  const Json six = {{"num_local_experts", 6}, {"num_experts_per_tok", 2}};
+  for (const char* name : {"Qwen3MoeForCausalLM", "Qwen3VLMoeTextModel", "Qwen3OmniMoeTextModel"}) {
+    INFO(name);
+    Json config = six;
+    config["head_dim"] = 128;
+    CHECK(read(name, config).experts.num_experts == 6);
+    config["num_experts"] = 5;
+    CHECK_THAT(refused(name, config, Code::kInvalidArgument), Catch::Contains("contradicts"));
+  }
+
+  const ModelConfig intern =
+      read("InternLM3ForCausalLM", {{"attention_bias", true}, {"mlp_bias", true}});
+  CHECK(intern.attention_bias);
+  CHECK(intern.attention_output_bias);
+  CHECK(intern.mlp_bias);
+
+  CHECK(read("GptOssForCausalLM", {{"swiglu_alpha", 1.5}}).gate_limits.slope == 1.5F);
+
+  const Json kinds = {"linear_attention", "full_attention", "mamba", "attention"};
+  const ModelConfig granite =
+      read("GraniteMoeHybridForCausalLM", {{"num_hidden_layers", 4}, {"layer_types", kinds}});
+  for (size_t i = 0; i < 4; ++i) {
+    CHECK(granite.layers[i].has_attention == (i % 2 == 1));
+    CHECK(granite.layers[i].has_state == (i % 2 == 0));
+  }
 }
 
 TEST_CASE("EXAONE 3 takes the names of its fields that others have, and no contradiction") {

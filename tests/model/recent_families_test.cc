@@ -64,6 +64,12 @@ TEST_CASE("runs of GPT-Neo's kinds of layers are spelled out, and have to be as 
                  {"window_size", 7},
                  {"attention_types", {{{"global", "local"}, 2}, {{"local"}, 1}}}};
   CHECK(windows_of(read("GPTNeoForCausalLM", config)) == Windows{0, 7, 0, 7, 7});
+  config["attention_layers"] = {"global", "local", "global", "local", "local"};
+  CHECK(windows_of(read("GPTNeoForCausalLM", config)) == Windows{0, 7, 0, 7, 7});
+  config["attention_layers"][0] = "local";
+  CHECK_THAT(refused("GPTNeoForCausalLM", config, Code::kInvalidArgument),
+             Catch::Contains("attention_types: says other layers than attention_layers"));
+  config.erase("attention_layers");
   config["num_layers"] = 6;
   CHECK_THAT(refused("GPTNeoForCausalLM", config, Code::kInvalidArgument),
              Catch::Contains("attention_types: expected as many as the 6 layers, got 5"));

@@ -62,6 +62,10 @@ std::vector<std::string> read_layer_kinds(const JsonReader& config, const ModelC
     refuse(fmt::format("expected as many as the {} layers, got {}{}", model.num_layers,
                        kinds.size(), std::ssize(kinds) > model.num_layers ? " or more" : ""));
   }
+  // The same once more; a file where they differ says two things.
+  if (config.has("attention_layers") && config.strings_or_empty("attention_layers") != kinds) {
+    refuse("says other layers than attention_layers; leave one of them");
+  }
   return kinds;
 }
 
@@ -91,7 +95,7 @@ constexpr auto kGptNeoFields = std::to_array<KnownField>({
     read("layer_norm_epsilon"),
     read("activation_function"),
     read("tie_word_embeddings"),
-    harmless("attention_layers", "attention_types says it"),
+    harmless("attention_layers", "attention_types says it, and both have to agree"),
     harmless("embed_dropout", "is used while a model is trained"),
     harmless("summary_type", kSummaryFields),
     harmless("summary_use_proj", kSummaryFields),

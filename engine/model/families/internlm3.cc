@@ -32,17 +32,20 @@ ModelConfig read_internlm3(const JsonReader& config) {
   return model;
 }
 
-constexpr auto kInternlm3Fields = join_fields(
-    kDecoderFields,
-    std::to_array<KnownField>({
-        read("qkv_bias"),
-        read("bias"),
-        read_or_null("layer_types"),
-        read_or_null("sliding_window"),
-        read_or_null("use_sliding_window"),
-        harmless_if("attention_bias", "[false]", "qkv_bias and bias say which biases there are"),
-        harmless_if("mlp_bias", "[false]", "qkv_bias and bias say which biases there are"),
-    }));
+constexpr auto kInternlm3Fields = join_fields(kDecoderFields,
+                                              std::to_array<KnownField>({
+                                                  read("qkv_bias"),
+                                                  read("bias"),
+                                                  read_or_null("layer_types"),
+                                                  read_or_null("sliding_window"),
+                                                  read_or_null("use_sliding_window"),
+                                              }));
+
+// What the class of transformers calls them, and writes; it wants both to be equal.
+constexpr auto kInternlm3Aliases = std::to_array<FieldAlias>({
+    {"attention_bias", "qkv_bias"},
+    {"mlp_bias", "bias"},
+});
 
 constexpr auto kInternlm3Names = std::to_array<std::string_view>({"InternLM3ForCausalLM"});
 constexpr auto kInternlm3Types = std::to_array<std::string_view>({"internlm3"});
@@ -68,6 +71,7 @@ constexpr Architecture kInternlm3 = {
     .prefix = "model.",
     .read_config = read_internlm3,
     .fields = kInternlm3Fields,
+    .aliases = kInternlm3Aliases,
     .tensors = kInternlm3Tensors,
     .ignored = kRotaryTables,
 };

@@ -51,7 +51,6 @@ constexpr auto kQwen3MoeFields =
                     read("decoder_sparse_step"),
                     read_or_null("mlp_only_layers"),
                     harmless("max_window_layers", "all layers have the window, or none"),
-                    harmless("num_local_experts", "is another name of num_experts"),
                     harmless_if("qkv_bias", "[false]", "attention_bias says which there are"),
                     harmless_if("mlp_bias", "[false]", "there are no biases of the MLP"),
                 }));
@@ -77,6 +76,7 @@ constexpr Architecture kQwen3Moe = {
     .prefix = "model.",
     .read_config = read_qwen3_moe,
     .fields = kQwen3MoeFields,
+    .aliases = kExpertAliases,
     .tensors = kQwen3MoeTensors,
     .ignored = kRotaryTables,
 };

@@ -190,6 +190,7 @@ constexpr Architecture kQwen3VlMoeText = {
     .prefix = "model.",
     .read_config = read_qwen3_vl_moe_text,
     .fields = kQwen3VlMoeTextFields,
+    .aliases = kExpertAliases,
     .tensors = kQwen3VlMoeTextTensors,
     .tensors_of_separate_experts = kQwen3VlMoeSeparateTensors,
     .ignored = kRotaryTables,
