@@ -111,7 +111,7 @@ constexpr auto with_shared(const std::array<BodyField<B>, kNumOwn>& own) {
 template <>
 std::span<const BodyField<ChatBody>> body_fields<ChatBody>() {
   using C = ChatBody;
-  static constexpr auto kFields = with_shared<C>(std::array<BodyField<C>, 16>{{
+  static constexpr auto kFields = with_shared<C>(std::array<BodyField<C>, 18>{{
       inherited_field<C, &OpenAiParameters::max_tokens>(
           "max_tokens", {.description = "of the answer; default: all that fits",
                          .range = positive("`max_tokens` must be strictly positive")}),
