@@ -63,8 +63,8 @@ struct ExpertFields {
   bool normalises = false;
 };
 
-// What their config classes also call them; those of Qwen 3 write files with that name alone since
-// version 5.24.
+// What their config classes also call them; those of Qwen 3 (but for Omni) write files with that
+// name alone since version 5.24.
 inline constexpr auto kExpertAliases =
     std::to_array<FieldAlias>({{"num_local_experts", "num_experts"}});
 inline constexpr auto kDeepSeekExpertAliases =

@@ -47,7 +47,7 @@ TEST_CASE("a class that computes several families is that of the model_type") {
 // As transformers 5.24 saves models whose published files have other names.
 TEST_CASE("new names of fields mean what the old ones did") {
   const Json six = {{"num_local_experts", 6}, {"num_experts_per_tok", 2}};
-  for (const char* name : {"Qwen3MoeForCausalLM", "Qwen3VLMoeTextModel", "Qwen3OmniMoeTextModel"}) {
+  for (const char* name : {"Qwen3MoeForCausalLM", "Qwen3VLMoeTextModel"}) {
     INFO(name);
     Json config = six;
     config["head_dim"] = 128;
@@ -71,6 +71,34 @@ TEST_CASE("new names of fields mean what the old ones did") {
     CHECK(granite.layers[i].has_attention == (i % 2 == 1));
     CHECK(granite.layers[i].has_state == (i % 2 == 0));
   }
+}
+
+TEST_CASE("a list of layers that the class passes over is no way to lose its window") {
+  const auto with = [](const char* name, Json config) {
+    config["num_hidden_layers"] = 2;
+    config["layer_types"] = {"full_attention", "full_attention"};
+    return refused(name, config, Code::kUnsupported);
+  };
+  for (const char* name : {"Starcoder2ForCausalLM", "Ministral3ForCausalLM", "Phi3ForCausalLM"}) {
+    INFO(name);
+    CHECK_THAT(with(name, {{"sliding_window", 8}}), Catch::Contains("layer_types"));
+  }
+  const Json switched = {{"use_sliding_window", true}};
+  CHECK_THAT(with("Qwen3MoeForCausalLM", switched), Catch::Contains("layer_types"));
+  CHECK(read("Qwen3MoeForCausalLM", switched).layers.front().sliding_window == 4096);
+  // The rope widens the context beyond a window of all that is stated.
+  CHECK_THAT(with("Ministral3ForCausalLM",
+                  {{"max_position_embeddings", 16384}, {"sliding_window", 16384}}),
+             Catch::Contains("layer_types"));
+}
+
+TEST_CASE("fields that say nothing, or half of something, are refused before they are used") {
+  CHECK_THAT(refused("GPTNeoForCausalLM",
+                     {{"attention_types", Json::parse("[[[], 9000000000000000000]]")}},
+                     Code::kInvalidArgument),
+             Catch::Contains("attention_types"));
+  CHECK_THAT(refused("MiniMaxM2ForCausalLM", {{"rotary_dim", 63}}, Code::kInvalidArgument),
+             Catch::Contains("rotary_dim") && Catch::Contains("63"));
 }
 
 TEST_CASE("EXAONE 3 takes the names of its fields that others have, and no contradiction") {

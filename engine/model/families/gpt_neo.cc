@@ -46,7 +46,8 @@ std::vector<std::string> read_layer_kinds(const JsonReader& config, const ModelC
   std::vector<std::string> kinds;
   if (!runs.is_array()) refuse(fmt::format("expected a list, got {}", runs.type_name()));
   for (const Json& run : runs) {
-    if (!run.is_array() || run.size() != 2 || !run[0].is_array() || !run[1].is_number_integer()) {
+    if (!run.is_array() || run.size() != 2 || !run[0].is_array() || run[0].empty() ||
+        !run[1].is_number_integer()) {
       refuse(R"(expected runs like [["global", "local"], 12], got )" + run.dump());
     }
     const auto times = run[1].get<int64_t>();

@@ -157,7 +157,6 @@ constexpr auto kHunyuanVlTextFields =
                     harmless("eod_token_id", "eos_token_id says when to stop"),
                     harmless("sep_token_id", "eos_token_id says when to stop"),
                     harmless("pad_id", "sequences are never padded"),
-                    harmless("org_vocab_size", kTextOnly),
                     harmless_if("mlp_bias", "[false]", "there are no biases of the MLP"),
                     harmless_if("use_qk_norm", "[true]", kHunyuanOneBlock),
                     harmless_if("norm_type", R"(["rms"])", kHunyuanOneBlock),
@@ -176,8 +175,8 @@ constexpr auto kHunyuanVlFields = join_fields(kMultimodalFields,
                                                   harmless("image_newline_token_id", kImages),
                                               }));
 
-constexpr auto kHunyuanVlTextAliases =
-    std::to_array<FieldAlias>({{"attention_head_dim", "head_dim"}});
+constexpr auto kHunyuanVlTextAliases = std::to_array<FieldAlias>(
+    {{"attention_head_dim", "head_dim"}, {"org_vocab_size", "vocab_size"}});
 
 constexpr auto kHunyuanFieldsMoe = join_fields(
     std::to_array<KnownField>({

@@ -1,8 +1,11 @@
 // MiniMax M2: experts chosen by sigmoids with a bias, a norm over all heads of q and of k, a part
 // of the head rotated. Source: models/minimax_m2 in `transformers`.
+#include <fmt/format.h>
+
 #include <array>
 #include <string_view>
 
+#include "base/error.h"
 #include "engine/model/architecture.h"
 #include "engine/model/config_fields.h"
 #include "engine/model/decoder_tensors.h"
@@ -29,6 +32,11 @@ ModelConfig read_minimax_m2(const JsonReader& config) {
   RopeTraits rope{.default_theta = 5e6, .takes_partial = true};
   if (config.has("rotary_dim")) {
     rope.columns = read_size(config, "rotary_dim", model.head_dim, model.head_dim);
+    if (rope.columns % 2 != 0) {
+      throw Error(Code::kInvalidArgument,
+                  fmt::format("{}: expected an even number, columns are rotated in pairs; got {}",
+                              config.path_of("rotary_dim"), rope.columns));
+    }
   }
   read_rope(config, model, rope);
   read_experts(config,

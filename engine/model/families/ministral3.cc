@@ -49,9 +49,10 @@ ModelConfig read_ministral3(const JsonReader& given) {
   const Json json = with_default_ministral3_rope(given.json());
   const JsonReader config(json, "");
   ModelConfig model = read_decoder_config(config, kMinistral3Decoder);
-  read_windows(config, {.default_window = 0, .in_all_layers = true}, model);
   const PositionScale query_scale = read_query_scale(config, model, kRope);
   read_rope(config, model, kRope);
+  // After the rope, which widens the context: a window as long as that hides nothing.
+  read_windows(config, {.default_window = 0, .in_all_layers = true}, model);
   for (LayerPlan& layer : model.layers) layer.query_scale = query_scale;
   return model;
 }

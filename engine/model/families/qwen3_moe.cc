@@ -25,7 +25,7 @@ ModelConfig read_qwen3_moe(const JsonReader& config) {
   model.attention_bias = config.boolean_or("attention_bias", false);
   // Unlike in Qwen 3, all layers have the window if any has.
   if (config.boolean_or("use_sliding_window", false)) {
-    read_windows(config, {.default_window = 0}, model);
+    read_windows(config, {.default_window = 4096, .in_all_layers = true}, model);
   }
   read_rope(config, model);
   read_experts(config,

@@ -184,7 +184,6 @@ constexpr Architecture kQwen3OmniMoeText = {
     .prefix = "model.",
     .read_config = read_qwen3_omni_text,
     .fields = kQwen3OmniTextFields,
-    .aliases = kExpertAliases,
     .tensors = kQwen3OmniTensors,
     .ignored = kRotaryTables,
 };

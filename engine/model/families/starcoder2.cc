@@ -30,7 +30,7 @@ ModelConfig read_starcoder2(const JsonReader& config) {
   model.gated_mlp = false;
   model.attention_bias = config.boolean_or("use_bias", true);
   model.mlp_bias = model.attention_bias;
-  read_windows(config, {.default_window = 0}, model);
+  read_windows(config, {.default_window = 0, .in_all_layers = true}, model);
   read_rope(config, model);
   return model;
 }
