@@ -55,6 +55,12 @@ std::string described(const Beside& beside, const std::string& others) {
   return others.empty() ? out : out + "; `tgi unload NAME` makes room";
 }
 
+// kInvalidArgument: a context that was asked for (--max-total-tokens) may be too long for what is
+// free now; if it is something else, that is told when nobody is left to give way.
+bool may_be_for_room(const Error& error) {
+  return error.code() == Code::kOutOfMemory || error.code() == Code::kInvalidArgument;
+}
+
 }  // namespace
 
 std::vector<std::shared_ptr<ModelSlot>> plan_room(const ModelHost& host,
@@ -83,8 +89,9 @@ std::vector<std::shared_ptr<ModelSlot>> plan_room(const ModelHost& host,
         check_fits(model, given_back);
         return out;
       } catch (const Error& error) {
-        if (error.code() != Code::kOutOfMemory) throw;
+        if (!may_be_for_room(error)) throw;
         if (is_last) {
+          if (error.code() == Code::kInvalidArgument) throw;
           throw Error(Code::kOutOfMemory,
                       error.what() + described(beside, host.describe_others(slot)));
         }
@@ -104,10 +111,10 @@ bool fits_beside(const ModelHost& host, const ModelSlot& slot, PreparedModel& mo
   try {
     const int64_t beside = check_fits(model, {});
     if (beside == 0) return false;
-    const GivenBack given_back = given_back_by(*serving, model, true);
+    const GivenBack given_back = given_back_by(*serving, model, false);
     return beside * 2 >= check_fits(model, std::span(&given_back, 1));
   } catch (const Error& error) {
-    if (error.code() != Code::kOutOfMemory) throw;
+    if (!may_be_for_room(error)) throw;
     return false;
   }
 }

@@ -301,6 +301,26 @@ TEST_CASE("refusals_of_items_that_differ_say_what_part_it_is") {
              Catch::Contains("objects of an item have a member of any name that has to be there"));
 }
 
+TEST_CASE("items_of_different_places_are_compared_as_values") {
+  const auto schema = [](const std::string& prefix, const std::string& items) {
+    return R"({"type":"array","uniqueItems":true,"prefixItems":[)" + prefix + R"(],"items":)" +
+           items + "}";
+  };
+  const auto closed = [](const char* one, const char* other) {
+    return std::string(R"({"type":"object","properties":{")") + one + R"(":{"type":"integer"},")" +
+           other + R"(":{"type":"integer"}},"required":["a","b"],"additionalProperties":false})";
+  };
+  const auto tuple = compiled(schema(closed("a", "b"), closed("b", "a")));
+  CHECK(accepts_bytes(tuple, R"([{"a":1,"b":2},{"a":2,"b":2}])"));
+  CHECK_FALSE(accepts_bytes(tuple, R"([{"a":1,"b":2},{"b":2,"a":1}])"));
+  CHECK_FALSE(accepts_bytes(tuple, R"([{"a":1,"b":2},{"a":1,"b":2}])"));
+  const auto open =
+      compiled(schema(R"({"type":"object","properties":{"z":{}},"additionalProperties":true})",
+                      R"({"type":"object"})"));
+  CHECK(accepts_bytes(open, R"([{"z":1,"a":2},{"z":2,"a":2}])"));
+  CHECK_FALSE(accepts_bytes(open, R"([{"z":1,"a":2},{"a":2,"z":1}])"));
+}
+
 TEST_CASE("parts_of_items_that_come_twice_or_in_another_order_are_not_written") {
   struct Row {
     const char* items;
@@ -332,6 +352,9 @@ TEST_CASE("parts_of_items_that_come_twice_or_in_another_order_are_not_written") 
            {"properties":{"b":{"type":"integer"},"a":{"type":"integer"}}}]})",
        {R"([{"a":1,"b":2},{"a":1}])", R"([{"b":1},{"a":1}])"},
        {R"([{"a":1,"b":2},{"b":2,"a":1}])", R"([{"b":2,"a":1}])"}},
+      {R"({"type":"array","uniqueItems":true,"items":{"anyOf":[{"const":true},{"type":"boolean"}]}})",
+       {"[[true,false],[true]]"},
+       {"[[true,true]]", "[[false,false]]"}},
       {R"({"type":"object","anyOf":[{"properties":{"url":{"type":"string"}},"additionalProperties":true},
            {"properties":{"map":{"type":"integer"}},"additionalProperties":true}],"properties":{"end":{"type":"boolean"}}})",
        {R"([{"end":true,"url":"a","map":1},{"end":true,"map":1}])"},

@@ -308,6 +308,15 @@ TEST_CASE("a mail address has at most 64 characters before the at sign") {
   }
 }
 
+TEST_CASE("the root of a schema of draft 4 says by id where it is") {
+  const auto grammar = compiled_schema(R"({"$schema":"http://json-schema.org/draft-04/schema#",
+      "id":"http://x/r.json","type":"object","properties":{"a":{"$ref":"http://x/r.json#/definitions/s"},
+      "b":{"$ref":"o.json"}},"required":["a","b"],"additionalProperties":false,
+      "definitions":{"s":{"type":"boolean"},"o":{"id":"http://x/o.json","type":"null"}}})");
+  CHECK(accepts_bytes(grammar, R"({"a":true,"b":null})"));
+  CHECK_FALSE(accepts_bytes(grammar, R"({"a":1,"b":null})"));
+}
+
 TEST_CASE("what cannot be enforced is refused with its path") {
   struct Row {
     const char* schema;
@@ -349,6 +358,8 @@ TEST_CASE("what cannot be enforced is refused with its path") {
       {R"({"format":"dateTime"})",
        "schema #/format: the string \"dateTime\" is no format of JSON Schema, so it would change "
        "nothing; write \"date-time\" if that is meant"},
+      {R"({"type":"string","pattern":"^xn--","not":{"format":"hostname"}})",
+       "schema #/not/format: that a string is not of this format"},
       {R"({"type":"string","not":{"format":"date-time"}})",
        "schema #/not/format: that a string is not of this format, or of just one of several, "
        "cannot be enforced"},

@@ -21,26 +21,29 @@ std::optional<Regex> ItemTexts::refuse(Demand of, const std::string& what) {
   return std::nullopt;
 }
 
-std::optional<Regex> ItemTexts::of(Demand item) {
-  return value(item, place_of({item}), 0);
+std::optional<Regex> ItemTexts::of(Demand item, const std::vector<Demand>& all) {
+  return value(item, place_of(all), 0);
 }
 
 template <typename Visit>
 void ItemTexts::for_each_alternative(size_t place, const Visit& visit) {
-  for (const Demand demand : std::vector<Demand>(places_[place].demands)) {
-    // A copy: what is visited may make others known.
-    for (const Alternative& value : Alternatives(reader_.alternatives(demand))) visit(value);
-  }
+  grammar_.regex().count_steps(places_[place].values.size());
+  for (const Alternative& value : places_[place].values) visit(value);
 }
 
 size_t ItemTexts::place_of(std::vector<Demand> demands) {
   std::ranges::sort(demands);
   demands.erase(std::unique(demands.begin(), demands.end()), demands.end());
   std::erase(demands, kNothing);
-  const auto [known, is_new] = place_ids_.emplace(demands, places_.size());
+  const auto [known, is_new] = place_ids_.try_emplace(demands, places_.size());
   if (!is_new) return known->second;
   const size_t place = places_.size();
-  places_.push_back({std::move(demands), {}});
+  Place& added = places_.emplace_back();
+  for (const Demand demand : demands) {
+    // A copy: what is visited may make others known.
+    const Alternatives& values = reader_.alternatives(demand);
+    added.values.insert(added.values.end(), values.begin(), values.end());
+  }
   std::set<std::string> names;
   for_each_alternative(place, [&](const Alternative& value) {
     for (const Property& property : value.object_set().properties()) {
@@ -62,6 +65,8 @@ size_t ItemTexts::place_of_items(size_t place) {
 }
 
 size_t ItemTexts::place_of_member(size_t place, const std::string& name) {
+  const auto known = member_places_.find({place, name});
+  if (known != member_places_.end()) return known->second;
   std::vector<Demand> values;
   for_each_alternative(place, [&](const Alternative& value) {
     if (value.type != JsonType::kObject) return;
@@ -70,7 +75,7 @@ size_t ItemTexts::place_of_member(size_t place, const std::string& name) {
     if (own == nullptr && is_closed(set)) return;
     values.push_back(own != nullptr ? own->value : reader_.algebra().value_of_other(set, name));
   });
-  return place_of(std::move(values));
+  return member_places_[{place, name}] = place_of(std::move(values));
 }
 
 size_t ItemTexts::place_of_others(size_t place) {
@@ -178,7 +183,12 @@ std::optional<Regex> ItemTexts::in_order(const std::vector<Part>& parts,
 }
 
 bool ItemTexts::is_closed(const ObjectSet& set) const {
-  if (closes_objects_ && set.classes.empty() && !set.properties().empty()) return true;
+  const auto num_possible = std::ranges::count_if(
+      set.properties(), [](const Property& each) { return each.value != kNothing; });
+  if (closes_objects_ && set.classes.empty() && !set.properties().empty() &&
+      set.min_properties <= num_possible) {
+    return true;
+  }
   const std::vector<NameClass> classes = reader_.algebra().classes_of(set);
   return std::ranges::all_of(classes,
                              [](const NameClass& names) { return names.value == kNothing; });
@@ -227,8 +237,13 @@ std::optional<std::vector<ItemTexts::Part>> ItemTexts::listed_members(const Obje
   RegexPool& pool = grammar_.regex();
   const Regex space = json_.space_texts();
   const bool closed = is_closed(set);
+  const size_t num_own = set.properties().size();
+  if (num_own > kMaxParts) {
+    refuse(of, "objects of an item have " + std::to_string(num_own) + " properties, and at most " +
+                   std::to_string(kMaxParts) + " can be followed: make them fewer");
+    return std::nullopt;
+  }
   std::vector<Part> parts;
-  size_t num_own = 0;
   for (const std::string& name : places_[at].names) {
     const Property* const own = set.find(name);
     if (own == nullptr && closed) continue;
@@ -237,15 +252,11 @@ std::optional<std::vector<ItemTexts::Part>> ItemTexts::listed_members(const Obje
     if (demand == kNothing && !is_required) continue;
     const std::optional<Regex> text = value(demand, place_of_member(at, name), depth);
     if (!text) return std::nullopt;
-    num_own += own != nullptr ? 1 : 0;
     parts.push_back(
         {pool.concat({pool.literal(quoted_json(name)), space, pool.literal(":"), space, *text}),
          is_required});
   }
-  if (num_own <= kMaxParts) return parts;
-  refuse(of, "objects of an item have " + std::to_string(num_own) + " properties, and at most " +
-                 std::to_string(kMaxParts) + " can be followed: make them fewer");
-  return std::nullopt;
+  return parts;
 }
 
 std::optional<Regex> ItemTexts::object(const ObjectSet& set, Demand of, size_t at, int depth) {

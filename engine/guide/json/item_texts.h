@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "engine/guide/grammar.h"
@@ -39,8 +40,9 @@ class ItemTexts {
   ItemTexts(Grammar& grammar, SchemaReader& reader, AnyJson& json, bool closes_objects)
       : grammar_(grammar), reader_(reader), json_(json), closes_objects_(closes_objects) {}
 
-  // Nothing: there are none, and why_not() says why.
-  std::optional<Regex> of(Demand item);
+  // Of one of `all`, which are the items that may have to differ from each other: what is equal has
+  // one text whichever of them it is read by. Nothing: there are none, and why_not() says why.
+  std::optional<Regex> of(Demand item, const std::vector<Demand>& all);
   const std::string& why_not() const { return why_not_; }
 
  private:
@@ -54,7 +56,7 @@ class ItemTexts {
   // demands they satisfy. So the names of all of them have one order, and what is a property of one
   // is told from the other members of the next.
   struct Place {
-    std::vector<Demand> demands;
+    Alternatives values;  // of all of them
     std::vector<std::string> names;
   };
   size_t place_of(std::vector<Demand> demands);
@@ -92,6 +94,7 @@ class ItemTexts {
   const bool closes_objects_;
   std::deque<Place> places_;  // place_of() gives an index
   std::map<std::vector<Demand>, size_t> place_ids_;
+  std::map<std::pair<size_t, std::string>, size_t> member_places_;
   std::map<std::tuple<Demand, size_t, int>, std::optional<Regex>> known_;
   std::string why_not_;
 };

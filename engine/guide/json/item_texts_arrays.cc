@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -101,6 +102,9 @@ std::optional<std::vector<std::string>> few_texts(SchemaReader& reader,
       return std::nullopt;
     }
   }
+  // Alternatives may overlap; values keep the order in which they are listed.
+  std::set<std::string> seen;
+  std::erase_if(texts, [&](const std::string& text) { return !seen.insert(text).second; });
   return texts;
 }
 

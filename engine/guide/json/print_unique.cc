@@ -136,10 +136,14 @@ Expr SchemaPrinter::many_different_items(const ArraySet& set) {
   }
   RegexPool& pool = grammar_.regex();
   const int32_t list = grammar_.new_list();
+  std::vector<Demand> all;
+  for (size_t place = 0; place < num_places; ++place) all.push_back(set.item(place));
+  if (set.max_items == kUnbounded || set.max_items > static_cast<int64_t>(num_places))
+    all.push_back(set.item(num_places));
   // The item at a place, and its end; nothing: no value can be there.
   const auto item_at = [&](size_t place, int64_t least) -> std::optional<Expr> {
     const Demand demand = set.item(place);
-    const std::optional<Regex> texts = item_texts_.of(demand);
+    const std::optional<Regex> texts = item_texts_.of(demand, all);
     if (!texts) {
       refuse_schema(set.unique_at,
                     "that all items differ cannot be enforced: " + item_texts_.why_not());

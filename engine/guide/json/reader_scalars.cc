@@ -179,7 +179,10 @@ void SchemaReader::limit_format(const SchemaPlace& schema, Alternatives& values)
   if (text != nullptr && !format->pattern.empty()) {
     const Regex language = parse_regex(pool_, format->pattern, RegexUse::kWhole);
     StringSet set = algebra_.strings.of(language);
-    if (format->is_narrowed) set.narrowed_at = at;
+    if (format->is_narrowed) {
+      set.narrowed_at = at;
+      algebra_.has_narrowed_strings = true;
+    }
     text->string = algebra_.strings.both(text->string, set);
   }
   Alternative* number = find_type(values, JsonType::kNumber);

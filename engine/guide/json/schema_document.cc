@@ -110,14 +110,15 @@ void SchemaDocument::add_anchor(const SchemaPlace& place, const std::string& nam
 
 void SchemaDocument::enter_resource(SchemaPlace& place) {
   const OrderedJson& json = *place.json;
-  const bool hidden = place.draft == Draft::k7 && json.contains("$ref");
   const std::string* id = string_member(json, "$id");
-  if (id == nullptr && place.draft == Draft::k7) id = string_member(json, "id");
+  const std::string* const old_id = string_member(json, "id");  // of draft 4
   const std::string* dialect = string_member(json, "$schema");
-  if (dialect != nullptr && (id != nullptr || place.path == "#")) {
+  if (dialect != nullptr && (id != nullptr || old_id != nullptr || place.path == "#")) {
     place.draft = draft_of(*dialect, place.path + "/$schema");
     place.dialect = *dialect;
   }
+  if (id == nullptr && place.draft == Draft::k7) id = old_id;
+  const bool hidden = place.draft == Draft::k7 && json.contains("$ref");
   if (id == nullptr || hidden) return;
   const auto [uri, fragment] = split_fragment(*id);
   if (!uri.empty()) {

@@ -22,6 +22,7 @@ class SetAlgebra {
   Strings strings;
   // True only where nothing satisfies the demand; says no when that is hard to tell.
   std::function<bool(Demand)> is_surely_empty;
+  bool has_narrowed_strings = false;  // some set of the schema has a StringSet::narrowed_at
 
   // The values of both unions. Throws kInvalidArgument, with `at`, when they are too many.
   Alternatives both(const Alternatives& a, const Alternatives& b, const std::string& at);

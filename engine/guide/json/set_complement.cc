@@ -29,7 +29,8 @@ Alternatives SetAlgebra::without(const Alternatives& a,
     Alternatives next;
     for (const Alternative& part : left) {
       spend(1, at);
-      if (are_surely_disjoint(part, taken)) {
+      // Disjoint from what is missing some of its strings proves nothing.
+      if (part.type != taken.type || (are_surely_disjoint(part, taken) && !has_narrowed_strings)) {
         add(next, {part}, at);
         continue;
       }
