@@ -1,5 +1,6 @@
 // The few routines of BLAS and LAPACK (OpenBLAS, built without threads) that the quantisers need,
-// in row-major terms. Each call runs on the calling thread; any number of them may run at once.
+// in row-major terms. Each call runs on the calling thread. Any number of them may be made at once;
+// where the library has no locks of its own, one waits for the other.
 #pragma once
 
 #include <cstdint>
