@@ -183,12 +183,7 @@ std::optional<Regex> ItemTexts::in_order(const std::vector<Part>& parts,
 }
 
 bool ItemTexts::is_closed(const ObjectSet& set) const {
-  const auto num_possible = std::ranges::count_if(
-      set.properties(), [](const Property& each) { return each.value != kNothing; });
-  if (closes_objects_ && set.classes.empty() && !set.properties().empty() &&
-      set.min_properties <= num_possible) {
-    return true;
-  }
+  if (closes_objects_ && set.lists_its_members()) return true;
   const std::vector<NameClass> classes = reader_.algebra().classes_of(set);
   return std::ranges::all_of(classes,
                              [](const NameClass& names) { return names.value == kNothing; });
