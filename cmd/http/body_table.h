@@ -43,6 +43,10 @@ struct Range {
   }
 };
 
+constexpr Range positive(std::string_view rule) {
+  return {.low = 0, .above_low = true, .rule = rule};
+}
+
 template <typename T>
 struct BodyField {
   std::string_view name;

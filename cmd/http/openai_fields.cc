@@ -9,9 +9,6 @@
 namespace tgi::http {
 namespace {
 
-constexpr Range positive(std::string_view rule) {
-  return {.low = 0, .above_low = true, .rule = rule};
-}
 constexpr Range penalty(std::string_view rule) {
   return {.low = -2, .high = 2, .rule = rule};
 }

@@ -16,12 +16,6 @@ template <>
 std::span<const BodyField<ResponsesBody>> body_fields<ResponsesBody>() {
   using B = ResponsesBody;
   using P = OpenAiParameters;
-  constexpr Range kAboveZero = {.low = 0, .above_low = true};
-  const auto positive_range = [=](std::string_view rule) {
-    Range out = kAboveZero;
-    out.rule = rule;
-    return out;
-  };
   static const std::array<BodyField<B>, 33> kFields = {{
       inherited_field<B, &P::model>(
           "model", {"the name of the model, or of a LoRA adapter to answer by; absent, \"\" or "
@@ -57,7 +51,7 @@ std::span<const BodyField<ResponsesBody>> body_fields<ResponsesBody>() {
       inherited_field<B, &P::max_tokens>(
           "max_output_tokens",
           {.description = "of the answer with its reasoning; default: all that fits",
-           .range = positive_range("`max_output_tokens` must be strictly positive")}),
+           .range = positive("`max_output_tokens` must be strictly positive")}),
       inherited_field<B, &P::temperature>(
           "temperature", {.description = "0: always the most likely token; default 1",
                           .range = {.low = 0, .rule = "`temperature` must be >= 0.0"}}),
@@ -69,14 +63,14 @@ std::span<const BodyField<ResponsesBody>> body_fields<ResponsesBody>() {
                                                .rule = "`top_p` must be > 0.0 and <= 1.0"}}),
       inherited_field<B, &P::top_k>("top_k",
                                     {.description = "as vLLM: the k most likely tokens",
-                                     .range = positive_range("`top_k` must be strictly positive")}),
+                                     .range = positive("`top_k` must be strictly positive")}),
       inherited_field<B, &P::min_p>(
           "min_p", {.description = "as vLLM: as a share of the most likely token",
                     .range = {.low = 0, .high = 1, .rule = "`min_p` must be >= 0.0 and <= 1.0"}}),
       inherited_field<B, &P::repetition_penalty>(
           "repetition_penalty",
           {.description = "as vLLM: once per distinct token of prompt and output",
-           .range = positive_range("`repetition_penalty` must be strictly positive")}),
+           .range = positive("`repetition_penalty` must be strictly positive")}),
       inherited_field<B, &P::seed>("seed", {"as vLLM: of the draws"}),
       body_field<&B::top_logprobs>("top_logprobs", {"alternatives to list for each token"}),
       body_field<&B::include>("include",
