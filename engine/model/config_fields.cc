@@ -268,12 +268,7 @@ bool has_window(const std::string& type, const std::string& field) {
 std::vector<bool> read_layer_types(const JsonReader& config, const ModelConfig& model) {
   std::vector<bool> out;
   if (!config.has("layer_types")) return out;
-  const std::vector<std::string> types = config.strings_or_empty("layer_types");
-  const auto num_layers = static_cast<size_t>(model.num_layers);
-  if (types.size() != num_layers) {
-    fail(fmt::format("{}: expected {} entries, one per layer, got {}",
-                     config.path_of("layer_types"), num_layers, types.size()));
-  }
+  const std::vector<std::string> types = read_layer_names(config, "layer_types", model);
   for (size_t i = 0; i < types.size(); ++i) {
     out.push_back(has_window(types[i], fmt::format("{}[{}]", config.path_of("layer_types"), i)));
   }
@@ -319,6 +314,15 @@ int64_t window_size(const JsonReader& config, const WindowFields& fields) {
 }
 
 }  // namespace
+
+std::vector<std::string> read_layer_names(const JsonReader& config,
+                                          std::string_view key,
+                                          const ModelConfig& model) {
+  std::vector<std::string> names = config.strings_or_empty(key);
+  if (names.size() == model.layers.size()) return names;
+  fail(fmt::format("{}: expected {} entries, one per layer, got {}", config.path_of(key),
+                   model.num_layers, names.size()));
+}
 
 void read_windows(const JsonReader& config, const WindowFields& fields, ModelConfig& model) {
   std::vector<bool> layers = read_layer_types(config, model);

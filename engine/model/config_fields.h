@@ -70,6 +70,11 @@ constexpr bool ends_pattern(int64_t layer, int64_t pattern) {
 // not positive, absurd, or don't fit each other.
 ModelConfig read_decoder_config(const JsonReader& config, const DecoderFields& fields);
 
+// The names in the list `key`, one for each layer. Throws kInvalidArgument for another number.
+std::vector<std::string> read_layer_names(const JsonReader& config,
+                                          std::string_view key,
+                                          const ModelConfig& model);
+
 // Sliding windows: sliding_window, layer_types, and for families with a switch use_sliding_window
 // and max_window_layers. REQUIRES: num_layers is set.
 void read_windows(const JsonReader& config, const WindowFields& fields, ModelConfig& model);

@@ -65,11 +65,7 @@ void read_mixer_types(const JsonReader& config,
                       std::string_view key,
                       const MixerNames& names,
                       ModelConfig& model) {
-  const std::vector<std::string> types = config.strings_or_empty(key);
-  if (types.size() != model.layers.size()) {
-    fail_field(fmt::format("{}: expected {} entries, one per layer, got {}", config.path_of(key),
-                           model.num_layers, types.size()));
-  }
+  const std::vector<std::string> types = read_layer_names(config, key, model);
   for (size_t i = 0; i < types.size(); ++i) {
     const auto is = [&](std::string_view name, std::string_view old_name) {
       return types[i] == name || (!old_name.empty() && types[i] == old_name);

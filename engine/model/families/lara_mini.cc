@@ -31,13 +31,7 @@ constexpr auto kLaraPattern = std::to_array<std::string_view>(
     {kRuleLayer, kWindowLayer, kRuleLayer, kFullLayer, kWindowLayer});
 
 std::vector<std::string> lara_layer_types(const JsonReader& config, const ModelConfig& model) {
-  if (config.has("layer_types")) {
-    std::vector<std::string> types = config.strings_or_empty("layer_types");
-    if (types.size() == model.layers.size()) return types;
-    throw Error(Code::kInvalidArgument,
-                fmt::format("{}: expected {} entries, one per layer, got {}",
-                            config.path_of("layer_types"), model.num_layers, types.size()));
-  }
+  if (config.has("layer_types")) return read_layer_names(config, "layer_types", model);
   std::vector<std::string> types;
   for (size_t i = 0; i < model.layers.size(); ++i) {
     types.emplace_back(kLaraPattern[i % kLaraPattern.size()]);

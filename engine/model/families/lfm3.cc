@@ -27,16 +27,12 @@ constexpr std::string_view kWindowed = "sliding_attention";
 constexpr std::string_view kFull = "full_attention";
 
 std::vector<std::string> read_lfm3_types(const JsonReader& config, const ModelConfig& model) {
-  std::vector<std::string> types = config.strings_or_empty("layer_types");
-  if (!config.has("layer_types")) {
-    for (int32_t i = 0; i < model.num_layers; ++i) {
-      types.emplace_back(i % 4 == 2 ? kFull : i % 4 == 0 && i > 0 ? kWindowed : kConv);
-    }
+  if (config.has("layer_types")) return read_layer_names(config, "layer_types", model);
+  std::vector<std::string> types;
+  for (int32_t i = 0; i < model.num_layers; ++i) {
+    types.emplace_back(i % 4 == 2 ? kFull : i % 4 == 0 && i > 0 ? kWindowed : kConv);
   }
-  if (types.size() == model.layers.size()) return types;
-  throw Error(Code::kInvalidArgument,
-              fmt::format("{}: expected {} entries, one per layer, got {}",
-                          config.path_of("layer_types"), model.num_layers, types.size()));
+  return types;
 }
 
 void read_lfm3_layers(const JsonReader& config, ModelConfig& model) {
