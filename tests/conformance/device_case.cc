@@ -3,13 +3,12 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
-
 #include "base/error.h"
 #include "engine/cpu/cpu_backend.h"
 #include "engine/runtime/backend_loader.h"
 #include "tests/catch.h"
 #include "tests/cuda/emulated_backend.h"
+#include "tests/real_gpu.h"
 
 namespace tgi {
 namespace {
@@ -60,14 +59,10 @@ Backend* real_gpu() {
 
 }  // namespace
 
-bool cases_are_of_gpu() {
-  return std::getenv("TGI_CONFORMANCE_OF_GPU") != nullptr;
-}
-
 std::vector<DeviceCase> device_cases() {
   std::vector<DeviceCase> cases;
   // What a machine with a GPU is there for: the others have been tried where there is none.
-  if (cases_are_of_gpu()) {
+  if (is_for_real_gpu()) {
     Backend* const gpu = real_gpu();
     if (gpu == nullptr) throw Error(Code::kUnsupported, "there is no GPU to be tried");
     add_cuda(*gpu, "cuda", cases);

@@ -38,7 +38,4 @@ struct DeviceCase {
 // deterministic.
 std::vector<DeviceCase> device_cases();
 
-// Whether these are a real GPU's alone, which TGI_CONFORMANCE_OF_GPU asks for.
-bool cases_are_of_gpu();
-
 }  // namespace tgi
