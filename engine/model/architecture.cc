@@ -52,7 +52,7 @@ extern const Architecture kExaone, kIquestCoder, kAxK1, kSarvamMoe, kSarvamMla, 
 extern const Architecture kPaddleOcrText, kPaddleOcr, kHunyuanVlText, kHunyuanVl, kDeepSeekOcr2Text,
     kDeepSeekOcr2, kMolmo2Text, kMolmo2, kGraniteDoclingText, kGranite4Vision, kGraniteDocling,
     kMiniCpmOcr, kQwen3Asr, kGlmAsr, kFunAsrNano, kVibeVoiceAsr, kMossTranscribe;
-extern const Architecture kLaraMini, kAriaText, kAria, kPersimmon, kBioGpt;
+extern const Architecture kLaraMini, kAriaText, kAria, kPersimmon, kBioGpt, kMllamaText, kMllama;
 
 namespace {
 
@@ -246,6 +246,8 @@ constexpr std::array kArchitectures = {
     &kAria,
     &kPersimmon,
     &kBioGpt,
+    &kMllamaText,
+    &kMllama,
 };
 
 constexpr const char* kConfigFile = "config.json";

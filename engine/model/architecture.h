@@ -200,8 +200,9 @@ enum class Dim : uint8_t {
   kOne,     // the tensor is a vector
   kOneRow,  // the tensor is a matrix all the same
   kVocab,
-  kHeadVocab,  // of a head that draws fewer
-  kPositions,  // with the rows before that of position 0
+  kHeadVocab,    // of a head that draws fewer
+  kImagesVocab,  // with the rows of 8 tokens that stand for images, which are left out
+  kPositions,    // with the rows before that of position 0
   kTokenTypes,
   kLayerInputVocab,
   kLayerInput,   // the row of one layer

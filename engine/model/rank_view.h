@@ -38,6 +38,7 @@ class RankView {
     if (entry.spec->rows == Dim::kPositions) {
       return {{.begin = model_.config.position_offset, .count = model_.config.max_positions}};
     }
+    if (entry.spec->rows == Dim::kImagesVocab) return whole_range(model_.config.vocab_size);
     return entry.spec->split == Split::kRows ? ranges(entry.spec->rows, entry)
                                              : whole_range(entry.rows);
   }

@@ -73,6 +73,8 @@ int64_t dim_size(Dim dim, const ModelConfig& config, int32_t layer) {
       return 1;
     case Dim::kVocab:
       return config.vocab_size;
+    case Dim::kImagesVocab:
+      return int64_t{config.vocab_size} + 8;
     case Dim::kHeadVocab:
       return head_vocab_rows(config);
     case Dim::kDistanceBiases:

@@ -64,17 +64,31 @@ std::string_view without(std::string_view outer, std::string_view name) {
 
 // The text model of a multimodal checkpoint is called "model.language_model.", or
 // "language_model.model.".
-bool is_of_layer_after_last(const LoadedConfig& model, std::string_view name) {
+bool is_of_layer(const LoadedConfig& model, std::string_view name, int64_t layer) {
   constexpr std::string_view kOuter = "model.";
   const std::string_view inner =
       without(kOuter, without(model.architecture->prefix, without(kOuter, name)));
-  return inner.starts_with(fmt::format("layers.{}.", model.config.num_layers));
+  return inner.starts_with(fmt::format("layers.{}.", layer));
+}
+
+// Layers that do nothing without images have tensors all the same.
+bool is_of_idle_layer(const LoadedConfig& model, std::string_view name) {
+  const std::vector<LayerPlan>& layers = model.config.layers;
+  for (size_t i = 0; i < layers.size(); ++i) {
+    const bool is_idle =
+        !layers[i].has_attention && !layers[i].has_state && layers[i].mlp == MlpKind::kNone;
+    if (is_idle && is_of_layer(model, name, static_cast<int64_t>(i))) return true;
+  }
+  return false;
 }
 
 bool is_ignored(const LoadedConfig& model, std::string_view name) {
   const Architecture& architecture = *model.architecture;
   const std::string_view inner = without("model.", name);
-  if (model.text->ignores_layer_after_last && is_of_layer_after_last(model, name)) return true;
+  if (model.text->ignores_layer_after_last && is_of_layer(model, name, model.config.num_layers)) {
+    return true;
+  }
+  if (is_of_idle_layer(model, name)) return true;
   if (model.config.gives_vectors && is_of_a_head(model, name)) return true;
   const auto matches = [&](std::string_view pattern) {
     if (!pattern.ends_with('*')) return name.ends_with(pattern);

@@ -1,0 +1,33 @@
+"""Layers that only see, and what else came last: see make_tiny_checkpoints."""
+
+from .first import LLAMA
+from .newest import multimodal
+from .spelling import new_rope, without
+
+NEWEST = {"needs": [5, 24]}
+MLLAMA = without(LLAMA, "attention_bias", "mlp_bias", "head_dim") | dict(
+    architectures=["MllamaForCausalLM"], model_type="mllama_text_model", num_hidden_layers=4, cross_attention_layers=[1],
+    pad_token_id=0,
+    rope_scaling={"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+                  "original_max_position_embeddings": 32})
+MLLAMA_VISION = dict(
+    model_type="mllama_vision_model", hidden_size=16, attention_heads=2, num_hidden_layers=2, num_global_layers=1,
+    intermediate_size=16, image_size=8, patch_size=4, vision_output_dim=32, intermediate_layers_indices=[0],
+    supported_aspect_ratios=[[1, 1]], max_num_tiles=1)
+
+# name -> (config.json, storage)
+MODELS = {
+    "mllama": (
+        multimodal("MllamaForConditionalGeneration", "mllama", MLLAMA, MLLAMA_VISION, image_token_index=97),
+        NEWEST | {"whole_texts": True}),
+    # Of the layers that the class names itself the model has one.
+    "mllama-text": (
+        without(MLLAMA, "cross_attention_layers") | dict(
+            num_attention_heads=3, num_key_value_heads=3, hidden_size=30, rope_scaling=None, num_hidden_layers=5),
+        NEWEST | {"shards": 2, "whole_texts": True}),
+    # It says that it is tied, which the class never does.
+    "mllama-text-first-f16": (
+        new_rope(without(MLLAMA, "rope_scaling") | dict(
+            num_key_value_heads=1, cross_attention_layers=[0, 2, 9], tie_word_embeddings=True, torch_dtype="float16"),
+            rope_type="default"), NEWEST | {"keep_tied_head": True, "whole_texts": True}),
+}
