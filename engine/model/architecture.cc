@@ -514,8 +514,10 @@ ModelConfig read_family(const Architecture& family, const JsonReader& config) {
 void read_text_model(const JsonReader& config, const FileSource& files, LoadedConfig& loaded) {
   const Architecture& outer = *loaded.architecture;
   const Json fallback = parse_json(outer.default_text);
-  Json json = read_text_config(config, fallback);
-  if (!says_once_whether_tied(config, fallback)) {
+  Json json = read_text_config(config, fallback, outer.default_text_fills_gaps);
+  if (outer.has_own_head) {
+    json["tie_word_embeddings"] = false;
+  } else if (!says_once_whether_tied(config, fallback)) {
     const bool says =
         json.value("tie_word_embeddings", fallback.value("tie_word_embeddings", false));
     json["tie_word_embeddings"] = !has_tensor_named(files, "lm_head.weight").value_or(!says);

@@ -332,6 +332,11 @@ struct Architecture {
   // and what its model_type is where it names none. Then read_config and tensors are those of the
   // family that text_config names. Empty: a text model itself.
   std::string_view default_text{};
+  // default_text also says what a text_config that is there leaves out, instead of the defaults of
+  // the family.
+  bool default_text_fills_gaps = false;
+  // Its class makes a head of its own, whatever is said of tied embeddings.
+  bool has_own_head = false;
   // (optional) The object of config.json that all of this is in, where a checkpoint has parts that
   // speak beside it.
   std::string_view part{};

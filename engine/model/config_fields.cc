@@ -163,9 +163,11 @@ std::vector<bool> read_layer_switches(const JsonReader& config,
   return out;
 }
 
-Json read_text_config(const JsonReader& config, const Json& fallback) {
+Json read_text_config(const JsonReader& config, const Json& fallback, bool fills_gaps) {
   Json text = config.has("text_config") ? config.object("text_config").json() : fallback;
-  if (!text.contains("model_type")) text["model_type"] = fallback.at("model_type");
+  for (const auto& [name, value] : fallback.items()) {
+    if (!text.contains(name) && (fills_gaps || name == "model_type")) text[name] = value;
+  }
   for (const char* key :
        {"dtype", "torch_dtype", "bos_token_id", "eos_token_id", "tie_word_embeddings"}) {
     if (config.has(key)) text[key] = config.json().at(key);

@@ -92,8 +92,9 @@ std::optional<float> read_optional_positive(const JsonReader& config,
                                             std::optional<double> fallback);
 
 // The text model's config of a multimodal one: text_config, with the fields that stand beside it;
-// `fallback` where there is none, whose model_type is taken where text_config names none.
-Json read_text_config(const JsonReader& config, const Json& fallback);
+// `fallback` where there is none, whose model_type is taken where text_config names none, and with
+// fills_gaps each field that it does not have.
+Json read_text_config(const JsonReader& config, const Json& fallback, bool fills_gaps = false);
 
 // A list of one number per layer, 0 for false and 1 for true; empty when there is none. Throws
 // kInvalidArgument where it has another length or other entries. REQUIRES: num_layers is set.

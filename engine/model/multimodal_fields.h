@@ -59,4 +59,18 @@ constexpr Architecture multimodal_of(std::span<const std::string_view> names,
           .default_text = default_text};
 }
 
+constexpr Architecture with_gaps_filled(Architecture outer) {
+  outer.default_text_fills_gaps = true;
+  return outer;
+}
+
+// With this row before those of kMultimodalFields.
+inline constexpr KnownField kNeverTied =
+    harmless("tie_word_embeddings", "the head is the class's own, whatever it says");
+
+constexpr Architecture with_own_head(Architecture outer) {
+  outer.has_own_head = true;
+  return outer;
+}
+
 }  // namespace tgi

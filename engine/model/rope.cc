@@ -279,6 +279,7 @@ struct RopeType {
   std::string_view name;
   void (*set)(const RopeFields& fields, ModelConfig& model, RopeSpec& rope);
   bool is_whole = false;  // the table has all columns of a head, whichever are rotated
+  bool is_owned = false;  // only families that name it know it
 };
 
 constexpr std::array<RopeType, 10> kRopeTypes = {{
@@ -290,13 +291,19 @@ constexpr std::array<RopeType, 10> kRopeTypes = {{
     {"longrope", set_longrope},
     {"su", set_longrope},  // its first name
     {"proportional", set_proportional, true},
-    {"mrope", set_default},   // by place in an image, which text has none of
-    {"xdrope", set_dynamic},  // the same
+    {"mrope", set_default},                // by place in an image, which text has none of
+    {"xdrope", set_dynamic, false, true},  // the same
 }};
 
-const RopeType& find_rope_type(const RopeFields& fields) {
+bool takes_type(const RopeTraits& traits, const RopeType& row) {
+  if (!traits.types.empty()) return std::ranges::find(traits.types, row.name) != traits.types.end();
+  return !row.is_owned || row.name == traits.own_type;
+}
+
+const RopeType& find_rope_type(const RopeFields& fields, const RopeTraits& traits) {
   std::string known;
   for (const RopeType& row : kRopeTypes) {
+    if (!takes_type(traits, row)) continue;
     if (row.name == fields.type) return row;
     known += fmt::format("{}{}", known.empty() ? "" : ", ", row.name);
   }
@@ -424,7 +431,7 @@ int32_t add_rope(const JsonReader& config, const RopeTraits& traits, ModelConfig
     fail(fmt::format("{}: expected 1 or more, got {}", traits.theta_name, fields.theta));
   }
   const int32_t head_dim = traits.head_dim > 0 ? traits.head_dim : model.head_dim;
-  const RopeType& type = find_rope_type(fields);
+  const RopeType& type = find_rope_type(fields, traits);
   if (head_dim % 2 != 0 && (type.is_whole || !traits.takes_partial)) {
     fail(fmt::format("head_dim: rotary embeddings need an even number, got {}", head_dim));
   }

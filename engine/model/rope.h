@@ -27,8 +27,10 @@ struct RopeTraits {
   double default_partial = 1.0;
   int32_t head_dim = 0;  // of the layers that it is for; 0: the model's
   int32_t columns = 0;   // rotated, where the family counts them; 0: by that part of the head
-  int64_t default_original_positions = 0;  // of scaling, in tokens; 0: max_position_embeddings
-  std::string_view type_of_yarn = "yarn";  // what the type "yarn" means to the family
+  int64_t default_original_positions = 0;     // of scaling, in tokens; 0: max_position_embeddings
+  std::string_view type_of_yarn = "yarn";     // what the type "yarn" means to the family
+  std::span<const std::string_view> types{};  // those that it takes; empty: all of every family
+  std::string_view own_type{};                // beside those of every family
   // Whose object of rope_parameters is read where each layer type has its own; empty: they have to
   // agree.
   std::string_view layer_type{};

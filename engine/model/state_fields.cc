@@ -99,6 +99,20 @@ void read_attention_layers(const JsonReader& config, std::string_view key, Model
   }
 }
 
+void check_mixer_list(const JsonReader& config, std::string_view key, const ModelConfig& model) {
+  if (!config.has(key)) return;
+  const std::vector<std::string> names = read_layer_names(config, key, model);
+  for (size_t i = 0; i < names.size(); ++i) {
+    const bool has_attention = model.layers[i].has_attention;
+    const bool says_attention = names[i] == "attention" || names[i] == "full_attention";
+    const bool says_state = names[i] == "mamba" || names[i] == "linear_attention";
+    if (has_attention ? says_attention : says_state) continue;
+    fail_field(fmt::format("{}[{}]: '{}', but by the other fields the layer is of {}",
+                           config.path_of(key), i, names[i],
+                           has_attention ? "attention" : "mamba"));
+  }
+}
+
 void use_attention_every(int64_t period, int64_t offset, ModelConfig& model) {
   for (int64_t i = 0; i < model.num_layers; ++i) set_mixer(model, i, i % period == offset);
 }

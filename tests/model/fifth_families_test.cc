@@ -57,5 +57,81 @@ TEST_CASE("the table of Llama 3.2 Vision has rows for images, its head is never 
   CHECK(table.find(Role::kLmHead)->rows == 100);
 }
 
+TEST_CASE("what a text_config of Voxtral or GLM-ASR leaves out is as their class has it") {
+  const Json text = {{"text_config", {{"hidden_size", 1024}, {"num_attention_heads", 8}}}};
+  const ModelConfig voxtral = load("VoxtralForConditionalGeneration", text).config;
+  CHECK(voxtral.hidden_size == 1024);
+  CHECK(voxtral.num_layers == 30);
+  CHECK(voxtral.head_dim == 128);
+  CHECK(voxtral.ropes.front().base == 1e8F);
+  const ModelConfig glm = load("GlmAsrForConditionalGeneration", text).config;
+  CHECK(glm.num_layers == 28);
+  CHECK(glm.vocab_size == 59264);
+  // Of others the family's own defaults count.
+  const Json other = {{"text_config", {{"num_key_value_heads", 8}}}};
+  CHECK(load("Qwen3ASRForConditionalGeneration", other).config.num_layers == 32);
+}
+
+TEST_CASE("classes with a head of their own are not tied, whatever the config says") {
+  for (const char* name :
+       {"Molmo2ForConditionalGeneration", "VibeVoiceAsrForConditionalGeneration"}) {
+    INFO(name);
+    const Json both = {{"tie_word_embeddings", true},
+                       {"text_config", {{"tie_word_embeddings", true}}}};
+    CHECK_FALSE(load(name, both).config.tied_embeddings);
+  }
+}
+
+TEST_CASE("a family takes those types of rotations that its class takes") {
+  const auto scaled = [](const Json& scaling) { return Json{{"rope_scaling", scaling}}; };
+  const Json xdrope = {{"type", "xdrope"}, {"alpha", 1000.0}};
+  CHECK_THAT(refused("LlamaForCausalLM", scaled({{"type", "xdrope"}, {"factor", 2.0}}),
+                     Code::kUnsupported),
+             Catch::Contains("'xdrope' is not supported") && !Catch::Contains("known are xdrope"));
+  CHECK(load("HunYuanVLTextModel", scaled(xdrope)).config.ropes.front().base > 1e6F);
+  CHECK_THAT(
+      refused("Phi3ForCausalLM", scaled({{"type", "linear"}, {"factor", 2.0}}), Code::kUnsupported),
+      Catch::Contains("'linear' is not supported; known are default, longrope, su"));
+}
+
+TEST_CASE("kinds of layers that are said twice have to be the same") {
+  const Json words = {"mamba", "mlp"};
+  CHECK(load("NemotronHForCausalLM",
+             {{"hybrid_override_pattern", "M-"}, {"layers_block_type", words}})
+            .config.num_layers == 2);
+  CHECK_THAT(refused("NemotronHForCausalLM",
+                     {{"hybrid_override_pattern", "M*"}, {"layers_block_type", words}},
+                     Code::kInvalidArgument),
+             Catch::Contains("layers_block_type: says other layers than"));
+
+  const Json bamba = {{"num_hidden_layers", 2}, {"attn_layer_indices", {1}}};
+  const auto with_types = [](Json config, const Json& types) {
+    config["layer_types"] = types;
+    return config;
+  };
+  load("BambaForCausalLM", with_types(bamba, {"linear_attention", "full_attention"}));
+  CHECK_THAT(
+      refused("BambaForCausalLM", with_types(bamba, {"mamba", "mamba"}), Code::kInvalidArgument),
+      Catch::Contains("layer_types[1]: 'mamba', but by the other fields the layer is of"));
+  const Json jamba = {{"num_hidden_layers", 2}, {"attn_layer_period", 2}, {"attn_layer_offset", 0}};
+  load("JambaForCausalLM", with_types(jamba, {"attention", "mamba"}));
+  CHECK_THAT(refused("JambaForCausalLM", with_types(jamba, {"mamba", "attention"}),
+                     Code::kInvalidArgument),
+             Catch::Contains("layer_types[0]: 'mamba'"));
+  CHECK_THAT(refused("JambaForCausalLM", with_types(jamba, {"mamba"}), Code::kInvalidArgument),
+             Catch::Contains("expected 2 entries, one per layer, got 1"));
+}
+
+TEST_CASE("rotated columns of MiniMax M2 and their part of a head have to agree") {
+  const Json agree = {{"rotary_dim", 64}, {"partial_rotary_factor", 0.5}};
+  CHECK(load("MiniMaxM2ForCausalLM", agree).config.ropes.front().rotary_dim == 64);
+  CHECK_THAT(
+      refused("MiniMaxM2ForCausalLM",
+              {{"rotary_dim", 64},
+               {"rope_parameters", {{"rope_type", "default"}, {"partial_rotary_factor", 1.0}}}},
+              Code::kInvalidArgument),
+      Catch::Contains("1 of a head of 128 are 128 columns, but rotary_dim is 64"));
+}
+
 }  // namespace
 }  // namespace tgi::fifth_families_test

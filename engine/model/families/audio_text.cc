@@ -28,14 +28,15 @@ constexpr auto kAudioTextFields = join_fields(kMultimodalFields,
                                               }));
 
 constexpr auto kVibeVoiceFields =
-    join_fields(kAudioTextFields,
-                std::to_array<KnownField>({
+    join_fields(std::to_array<KnownField>({
+                    kNeverTied,
                     harmless("acoustic_tokenizer_encoder_config", kSounds),
                     harmless("semantic_tokenizer_encoder_config", kSounds),
                     harmless("acoustic_tokenizer_chunk_size", kSounds),
                     harmless("audio_bos_token_id", kSounds),
                     harmless("audio_eos_token_id", kSounds),
-                }));
+                }),
+                kAudioTextFields);
 constexpr auto kVibeVoiceIgnored = std::to_array<std::string_view>({
     "acoustic_tokenizer_encoder.*",
     "semantic_tokenizer_encoder.*",
@@ -115,19 +116,19 @@ extern const Architecture kVoxtral, kAroundQwen2, kGraniteSpeech, kQwen3Asr, kGl
     kVibeVoiceAsr, kMossTranscribe;
 constexpr Architecture kQwen3Asr = multimodal_of(
     kQwen3AsrNames, kQwen3AsrTypes, kQwen3AsrText, kAudioTextFields, kAudioTextIgnored);
-constexpr Architecture kGlmAsr =
-    multimodal_of(kGlmAsrNames, kGlmAsrTypes, kGlmAsrText, kAudioTextFields, kAudioTextIgnored);
+constexpr Architecture kGlmAsr = with_gaps_filled(
+    multimodal_of(kGlmAsrNames, kGlmAsrTypes, kGlmAsrText, kAudioTextFields, kAudioTextIgnored));
 constexpr Architecture kFunAsrNano =
     multimodal_of(kFunAsrNames, kFunAsrTypes, kFunAsrText, kAudioTextFields, kAudioTextIgnored);
-constexpr Architecture kVibeVoiceAsr = multimodal_of(kVibeVoiceNames,
-                                                     kVibeVoiceTypes,
-                                                     R"({"model_type": "qwen2"})",
-                                                     kVibeVoiceFields,
-                                                     kVibeVoiceIgnored);
+constexpr Architecture kVibeVoiceAsr = with_own_head(multimodal_of(kVibeVoiceNames,
+                                                                   kVibeVoiceTypes,
+                                                                   R"({"model_type": "qwen2"})",
+                                                                   kVibeVoiceFields,
+                                                                   kVibeVoiceIgnored));
 constexpr Architecture kMossTranscribe =
     multimodal_of(kMossNames, kMossTypes, kMossText, kAudioTextFields, kAudioTextIgnored);
-constexpr Architecture kVoxtral =
-    multimodal_of(kVoxtralNames, kVoxtralTypes, kVoxtralText, kAudioTextFields, kAudioTextIgnored);
+constexpr Architecture kVoxtral = with_gaps_filled(
+    multimodal_of(kVoxtralNames, kVoxtralTypes, kVoxtralText, kAudioTextFields, kAudioTextIgnored));
 constexpr Architecture kAroundQwen2 = multimodal_of(kAroundQwen2Names,
                                                     kAroundQwen2Types,
                                                     R"({"model_type": "qwen2"})",

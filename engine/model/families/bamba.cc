@@ -27,6 +27,8 @@ ModelConfig read_bamba(const JsonReader& config) {
   read_mamba2(config, kHybridMamba2Names, model);
   use_state_in_all_layers(model);
   read_attention_layers(config, "attn_layer_indices", model);
+  check_mixer_list(config, "layer_types", model);
+  check_mixer_list(config, "layers_block_type", model);
   return model;
 }
 
@@ -37,8 +39,8 @@ constexpr auto kBambaFields =
                     read_or_null("attn_layer_indices"),
                     harmless_if("head_dim", "[]", "hidden_size and num_attention_heads say it"),
                     harmless("attn_rotary_emb", "partial_rotary_factor says it"),
-                    harmless("layer_types", "attn_layer_indices says it"),
-                    harmless("layers_block_type", "attn_layer_indices says it"),
+                    read_or_null("layer_types"),
+                    read_or_null("layers_block_type"),
                     harmless("z_loss_coefficient", kStartsTraining),
                 }),
                 kHybridMamba2Fields,

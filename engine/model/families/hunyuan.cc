@@ -49,7 +49,7 @@ ModelConfig read_hunyuan_vl_text(const JsonReader& config) {
   ModelConfig model = read_decoder_config(config, decoder);
   model.attention_bias = config.boolean_or("attention_bias", false);
   model.qk_norm_after_rope = true;
-  read_rope(config, model, {.fields = kHunyuanVlRopeFields});
+  read_rope(config, model, {.own_type = "xdrope", .fields = kHunyuanVlRopeFields});
   return model;
 }
 

@@ -70,7 +70,11 @@ ModelConfig read_jamba(const JsonReader& config) {
   model.state.norm_eps = model.norm_eps;
   read_experts(config, {.default_num_experts = 16, .default_top_k = 2}, model);
   read_layers(config, model);
-  refuse_windows(config, model);
+  check_mixer_list(config, "layer_types", model);
+  check_mixer_list(config, "layers_block_type", model);
+  Json rest = config.json();
+  rest.erase("layer_types");  // is of what is checked above
+  refuse_windows(JsonReader(rest, ""), model);
   return model;
 }
 
@@ -101,8 +105,8 @@ constexpr auto kJambaFields = join_fields(
         read_or_null("sliding_window"),
         harmless("use_mambapy", "says which kernel computes the same"),
         harmless("use_associative_scan", "says which kernel computes the same"),
-        harmless("layer_types", "the periods say which layers have attention"),
-        harmless("layers_block_type", "the periods say which layers have attention"),
+        read_or_null("layer_types"),
+        read_or_null("layers_block_type"),
         harmless("router_aux_loss_coef", kTrainsRouter),
         harmless("output_router_logits", kTrainsRouter),
         harmless_if("mamba_inner_layernorms", "[true]", "what the scan reads is normed"),

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <optional>
 #include <string_view>
 
 #include "base/error.h"
@@ -15,6 +16,23 @@
 
 namespace tgi {
 namespace {
+
+// The same in columns and as a part of a head: both may be said, and then have to agree.
+void check_rotary_part(const JsonReader& config, int32_t columns, int32_t head_dim) {
+  static constexpr std::string_view kPart = "partial_rotary_factor";
+  const auto check = [&](const JsonReader& object) {
+    const std::optional<double> part = object.optional_number(kPart);
+    if (!part || static_cast<int32_t>(*part * head_dim) == columns) return;
+    throw Error(Code::kInvalidArgument,
+                fmt::format("{}: {} of a head of {} are {} columns, but rotary_dim is {}",
+                            object.path_of(kPart), *part, head_dim,
+                            static_cast<int32_t>(*part * head_dim), columns));
+  };
+  check(config);
+  for (const std::string_view key : {"rope_scaling", "rope_parameters"}) {
+    if (config.has(key)) check(config.object(key));
+  }
+}
 
 ModelConfig read_minimax_m2(const JsonReader& config) {
   ModelConfig model = read_decoder_config(config, {.default_vocab_size = 200064,
@@ -37,6 +55,7 @@ ModelConfig read_minimax_m2(const JsonReader& config) {
                   fmt::format("{}: expected an even number, columns are rotated in pairs; got {}",
                               config.path_of("rotary_dim"), rope.columns));
     }
+    check_rotary_part(config, rope.columns, model.head_dim);
   }
   read_rope(config, model, rope);
   read_experts(config,

@@ -64,12 +64,9 @@ ModelConfig read_mllama_text(const JsonReader& config) {
   return model;
 }
 
-constexpr KnownField kTied =
-    harmless("tie_word_embeddings", "the head has fewer rows than the table, and is its own");
-
 constexpr auto kMllamaTextFields =
     join_fields(std::to_array<KnownField>({
-                    kTied,
+                    kNeverTied,
                     harmless_if("head_dim", "[]", "hidden_size and num_attention_heads say it"),
                     read_or_null("cross_attention_layers"),
                     harmless("dropout", kOnlyTraining),
@@ -77,7 +74,8 @@ constexpr auto kMllamaTextFields =
                     harmless_if("mlp_bias", "[false]", "there are no biases"),
                 }),
                 kDecoderFields);
-constexpr auto kMllamaFields = join_fields(std::to_array<KnownField>({kTied}), kMultimodalFields);
+constexpr auto kMllamaFields =
+    join_fields(std::to_array<KnownField>({kNeverTied}), kMultimodalFields);
 
 constexpr auto kMllamaTextNames = std::to_array<std::string_view>({"MllamaForCausalLM"});
 constexpr auto kMllamaTextTypes = std::to_array<std::string_view>({"mllama_text_model"});

@@ -89,8 +89,8 @@ constexpr auto kMolmo2TextAliases = std::to_array<FieldAlias>({
     {"layer_norm_eps", "rms_norm_eps"},
 });
 
-constexpr auto kMolmo2Fields = join_fields(kMultimodalFields,
-                                           std::to_array<KnownField>({
+constexpr auto kMolmo2Fields = join_fields(std::to_array<KnownField>({
+                                               kNeverTied,
                                                harmless("adapter_config", kImages),
                                                harmless("vit_config", kImages),
                                                harmless("image_start_token_id", kImages),
@@ -102,7 +102,8 @@ constexpr auto kMolmo2Fields = join_fields(kMultimodalFields,
                                                harmless("frame_start_token_id", kImages),
                                                harmless("frame_end_token_id", kImages),
                                                harmless("use_frame_special_tokens", kImages),
-                                           }));
+                                           }),
+                                           kMultimodalFields);
 
 constexpr auto kMolmo2TextNames = std::to_array<std::string_view>({"Molmo2TextModel"});
 constexpr auto kMolmo2TextTypes = std::to_array<std::string_view>({"molmo2_text"});
@@ -176,7 +177,7 @@ constexpr Architecture kMolmo2Text = {
     .tensors = kMolmo2TextTensors,
     .ignored = kRotaryTables,
 };
-constexpr Architecture kMolmo2 = multimodal_of(
-    kMolmo2Names, kMolmo2Types, R"({"model_type": "molmo2_text"})", kMolmo2Fields, kMolmo2Ignored);
+constexpr Architecture kMolmo2 = with_own_head(multimodal_of(
+    kMolmo2Names, kMolmo2Types, R"({"model_type": "molmo2_text"})", kMolmo2Fields, kMolmo2Ignored));
 
 }  // namespace tgi

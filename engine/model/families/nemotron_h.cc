@@ -48,7 +48,7 @@ constexpr std::array<BlockType, 4> kBlockTypes = {{
                           field, got));
 }
 
-// From a letter for each layer, or a word.
+// From a letter for each layer, a word, or both.
 std::vector<LayerPlan> read_blocks(const JsonReader& config) {
   std::vector<LayerPlan> out;
   const auto add = [&](std::string_view key, std::string_view got) {
@@ -60,15 +60,21 @@ std::vector<LayerPlan> read_blocks(const JsonReader& config) {
     }
     fail_block(config.path_of(key), got);
   };
+  for (const std::string& type : config.strings_or_empty(kTypes)) add(kTypes, type);
+  const std::vector<LayerPlan> by_words = std::exchange(out, {});
   if (config.has(kPattern) || !config.has(kTypes)) {
     const std::string pattern = config.string_or(kPattern, "ME*E");
     for (size_t i = 0; i < pattern.size(); ++i) {
       add(kPattern, std::string_view(pattern).substr(i, 1));
     }
-  } else {
-    for (const std::string& type : config.strings_or_empty(kTypes)) add(kTypes, type);
   }
-  return out;
+  if (!config.has(kTypes)) return out;
+  if (config.has(kPattern) && out != by_words) {
+    throw Error(Code::kInvalidArgument,
+                fmt::format("{}: says other layers than {}; leave one of them",
+                            config.path_of(kTypes), config.path_of(kPattern)));
+  }
+  return by_words;
 }
 
 void use_blocks(const JsonReader& config, std::vector<LayerPlan> blocks, ModelConfig& model) {

@@ -13,6 +13,9 @@
 namespace tgi {
 namespace {
 
+// "yarn" is longrope's name in old files.
+constexpr auto kPhi3RopeTypes = std::to_array<std::string_view>({"default", "longrope", "su"});
+
 ModelConfig read_phi3(const JsonReader& config) {
   ModelConfig model = read_decoder_config(config, {.default_vocab_size = 32064,
                                                    .default_hidden_size = 3072,
@@ -21,9 +24,11 @@ ModelConfig read_phi3(const JsonReader& config) {
                                                    .default_norm_eps = 1e-5,
                                                    .default_eos = 32000});
   read_windows(config, {.default_window = 0, .in_all_layers = true}, model);
-  read_rope(
-      config, model,
-      {.takes_partial = true, .default_original_positions = 4096, .type_of_yarn = "longrope"});
+  read_rope(config, model,
+            {.takes_partial = true,
+             .default_original_positions = 4096,
+             .type_of_yarn = "longrope",
+             .types = kPhi3RopeTypes});
   return model;
 }
 

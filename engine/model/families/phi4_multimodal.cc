@@ -14,6 +14,9 @@
 namespace tgi {
 namespace {
 
+// "yarn" is longrope's name in old files.
+constexpr auto kPhi4RopeTypes = std::to_array<std::string_view>({"default", "longrope", "su"});
+
 ModelConfig read_phi4_multimodal(const JsonReader& config) {
   ModelConfig model = read_decoder_config(config, {.default_vocab_size = 200064,
                                                    .default_hidden_size = 3072,
@@ -27,9 +30,11 @@ ModelConfig read_phi4_multimodal(const JsonReader& config) {
     model.eos_token_ids = {199999, 200020};
   }
   read_windows(config, {.default_window = 0, .in_all_layers = true}, model);
-  read_rope(
-      config, model,
-      {.takes_partial = true, .default_original_positions = 4096, .type_of_yarn = "longrope"});
+  read_rope(config, model,
+            {.takes_partial = true,
+             .default_original_positions = 4096,
+             .type_of_yarn = "longrope",
+             .types = kPhi4RopeTypes});
   return model;
 }
 
