@@ -52,7 +52,8 @@ extern const Architecture kExaone, kIquestCoder, kAxK1, kSarvamMoe, kSarvamMla, 
 extern const Architecture kPaddleOcrText, kPaddleOcr, kHunyuanVlText, kHunyuanVl, kDeepSeekOcr2Text,
     kDeepSeekOcr2, kMolmo2Text, kMolmo2, kGraniteDoclingText, kGranite4Vision, kGraniteDocling,
     kMiniCpmOcr, kQwen3Asr, kGlmAsr, kFunAsrNano, kVibeVoiceAsr, kMossTranscribe;
-extern const Architecture kLaraMini, kAriaText, kAria, kPersimmon, kBioGpt, kMllamaText, kMllama;
+extern const Architecture kLaraMini, kAriaText, kAria, kPersimmon, kBioGpt, kMllamaText, kMllama,
+    kEmu3Text, kEmu3, kFuyu;
 
 namespace {
 
@@ -248,6 +249,9 @@ constexpr std::array kArchitectures = {
     &kBioGpt,
     &kMllamaText,
     &kMllama,
+    &kEmu3Text,
+    &kEmu3,
+    &kFuyu,
 };
 
 constexpr const char* kConfigFile = "config.json";

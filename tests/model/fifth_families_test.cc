@@ -133,5 +133,26 @@ TEST_CASE("rotated columns of MiniMax M2 and their part of a head have to agree"
       Catch::Contains("1 of a head of 128 are 128 columns, but rotary_dim is 64"));
 }
 
+TEST_CASE("what classes do not read of rotations is refused by name") {
+  CHECK_THAT(refused("BambaForCausalLM", {{"partial_rotary_factor", 0.75}}, Code::kUnsupported),
+             Catch::Contains("partial_rotary_factor: 0.75 is not supported"));
+  CHECK_THAT(refused("Cohere2MoeForCausalLM",
+                     {{"rope_scaling", {{"type", "linear"}, {"factor", 2.0}}}}, Code::kUnsupported),
+             Catch::Contains("rope_scaling: "));
+}
+
+TEST_CASE("Emu3's text model is Llama's block, Fuyu's is Persimmon's whose fields lie beside it") {
+  CHECK(load("Emu3ForConditionalGeneration", Json::object()).config.ropes.front().base == 1e6F);
+  const ModelConfig fuyu = load("FuyuForCausalLM", {{"num_hidden_layers", 3},
+                                                    {"hidden_size", 128},
+                                                    {"num_attention_heads", 4},
+                                                    {"patch_size", 30}})
+                               .config;
+  CHECK(fuyu.num_layers == 3);
+  CHECK(fuyu.ropes.front().rotary_dim == 16);
+  CHECK_THAT(refused("FuyuForCausalLM", {{"text_model_type", "llama"}}, Code::kUnsupported),
+             Catch::Contains("text_model_type"));
+}
+
 }  // namespace
 }  // namespace tgi::fifth_families_test

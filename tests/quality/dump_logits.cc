@@ -152,6 +152,10 @@ void dump_logits(const Options& options) {
   const auto files =
       options.model == kDemoModel ? open_demo_model() : open_model_files(options.model);
   const LoadedConfig model = load_model_config(*files);
+  if (model.config.gives_vectors) {
+    throw Error(Code::kUnsupported,
+                fmt::format("{}: gives vectors of texts, not logits of tokens", options.model));
+  }
   const int32_t vocab_size = model.config.vocab_size;
   const std::vector<Text> texts = read_texts(options.input, vocab_size);
   size_t longest = 1;

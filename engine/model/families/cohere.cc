@@ -175,23 +175,26 @@ constexpr auto kCohereFields2 =
                 }),
                 kCohereCommonFields);
 
-constexpr auto kCohereFields2Moe = join_fields(std::to_array<KnownField>({
-                                                   read_or_null("rms_norm_eps"),
-                                                   read_or_null("sliding_window_pattern"),
-                                                   read("num_experts"),
-                                                   read("num_experts_per_tok"),
-                                                   read("norm_topk_prob"),
-                                                   read("expert_selection_fn"),
-                                                   read("num_shared_experts"),
-                                                   read("shared_expert_combination_strategy"),
-                                                   read_or_null("mlp_layer_types"),
-                                                   read_or_null("first_k_dense_replace"),
-                                                   read("prefix_dense_sliding_window_pattern"),
-                                                   read_or_null("prefix_dense_intermediate_size"),
-                                                   harmless("router_aux_loss_coef", kTrainsRouter),
-                                                   harmless("output_router_logits", kTrainsRouter),
-                                               }),
-                                               kCohereCommonFields);
+constexpr auto kCohereFields2Moe = join_fields(
+    std::to_array<KnownField>({
+        harmless_if("rope_scaling", "[]", "its class reads rope_parameters"),
+        harmless_if("original_max_position_embeddings", "[]", "its class reads rope_parameters"),
+        read_or_null("rms_norm_eps"),
+        read_or_null("sliding_window_pattern"),
+        read("num_experts"),
+        read("num_experts_per_tok"),
+        read("norm_topk_prob"),
+        read("expert_selection_fn"),
+        read("num_shared_experts"),
+        read("shared_expert_combination_strategy"),
+        read_or_null("mlp_layer_types"),
+        read_or_null("first_k_dense_replace"),
+        read("prefix_dense_sliding_window_pattern"),
+        read_or_null("prefix_dense_intermediate_size"),
+        harmless("router_aux_loss_coef", kTrainsRouter),
+        harmless("output_router_logits", kTrainsRouter),
+    }),
+    kCohereCommonFields);
 
 constexpr auto kCohereNames = std::to_array<std::string_view>({"CohereForCausalLM"});
 constexpr auto kCohereTypes = std::to_array<std::string_view>({"cohere"});

@@ -1,6 +1,7 @@
 """Layers that only see, and what else came last: see make_tiny_checkpoints."""
 
 from .first import LLAMA
+from .fourth import PERSIMMON
 from .newest import multimodal
 from .spelling import new_rope, without
 
@@ -14,6 +15,13 @@ MLLAMA_VISION = dict(
     model_type="mllama_vision_model", hidden_size=16, attention_heads=2, num_hidden_layers=2, num_global_layers=1,
     intermediate_size=16, image_size=8, patch_size=4, vision_output_dim=32, intermediate_layers_indices=[0],
     supported_aspect_ratios=[[1, 1]], max_num_tiles=1)
+
+EMU3 = without(LLAMA, "head_dim") | dict(
+    architectures=["Emu3ForCausalLM"], model_type="emu3_text_model", pad_token_id=0, attention_bias=False, mlp_bias=False)
+EMU3_PARTS = dict(
+    vq_config=dict(codebook_size=4, embed_dim=4, latent_channels=4, base_channels=32, channel_multiplier=[1], num_res_blocks=1,
+                   hidden_size=32, num_attention_heads=1, attn_resolutions=[]),
+    vocabulary_map={"<image>": 96, **{f"<|visual token {i:06}|>": 80 + i for i in range(4)}})
 
 # name -> (config.json, storage)
 MODELS = {
@@ -30,4 +38,12 @@ MODELS = {
         new_rope(without(MLLAMA, "rope_scaling") | dict(
             num_key_value_heads=1, cross_attention_layers=[0, 2, 9], tie_word_embeddings=True, torch_dtype="float16"),
             rope_type="default"), NEWEST | {"keep_tied_head": True, "whole_texts": True}),
+    "emu3": (
+        without(multimodal("Emu3ForConditionalGeneration", "emu3", EMU3, **EMU3_PARTS), "vision_config"), NEWEST),
+    "emu3-text-biases": (
+        EMU3 | dict(num_attention_heads=3, num_key_value_heads=3, attention_bias=True, mlp_bias=True), NEWEST | {"shards": 2}),
+    # As published: the text model's fields beside those of what sees.
+    "fuyu": (
+        PERSIMMON | dict(architectures=["FuyuForCausalLM"], model_type="fuyu", image_size=8, patch_size=4, num_channels=3,
+                         image_token_id=60), NEWEST),
 }
