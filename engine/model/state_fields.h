@@ -49,11 +49,11 @@ void read_mixer_types(const JsonReader& config,
 // kInvalidArgument where it is no list of such numbers.
 void read_attention_layers(const JsonReader& config, std::string_view key, ModelConfig& model);
 
-// Attention in layers `offset`, offset + period and so on, a state in the others.
 // A list of the kinds of layers beside what said them already. Throws kInvalidArgument where it
 // says others. REQUIRES: layers are set.
 void check_mixer_list(const JsonReader& config, std::string_view key, const ModelConfig& model);
 
+// Attention in layers `offset`, offset + period and so on, a state in the others.
 void use_attention_every(int64_t period, int64_t offset, ModelConfig& model);
 
 // A state instead of attention in all layers.
