@@ -154,5 +154,16 @@ TEST_CASE("Emu3's text model is Llama's block, Fuyu's is Persimmon's whose field
              Catch::Contains("text_model_type"));
 }
 
+TEST_CASE("what the first GPT calls gelu is its approximation, and its norms are behind branches") {
+  const ModelConfig model = load("OpenAIGPTLMHeadModel", Json::object()).config;
+  CHECK(model.activation == Activation::kGeluTanh);
+  CHECK(model.residual_after_norm);
+  CHECK(model.intermediate_size == 4 * 768);
+  CHECK_THAT(refused("OpenAIGPTLMHeadModel", {{"afn", "gelu_new"}}, Code::kUnsupported),
+             Catch::Contains("afn: 'gelu_new' is not supported"));
+  CHECK_THAT(refused("OpenAIGPTLMHeadModel", {{"n_inner", 7}}, Code::kUnsupported),
+             Catch::Contains("n_inner"));
+}
+
 }  // namespace
 }  // namespace tgi::fifth_families_test

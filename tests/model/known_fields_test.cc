@@ -268,6 +268,7 @@ std::map<std::string, Change> changes() {
       {"gating", {"per-element"}},
       {"moe_routed_scaling_factor", {3.0}},
       {"rms_norm_eps", {1e-3}},
+      {"afn", {"relu"}},
       {"cross_attention_layers", {{1, 5}}},
       {"tie_word_embeddings", {true}},
       {"rope_theta", {3e5, {{"rope_parameters", {{"rope_type", "default"}}}}}},

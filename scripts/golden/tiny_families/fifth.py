@@ -1,6 +1,6 @@
 """Layers that only see, and what else came last: see make_tiny_checkpoints."""
 
-from .first import LLAMA
+from .first import GPT2, LLAMA
 from .fourth import PERSIMMON
 from .newest import multimodal
 from .spelling import new_rope, without
@@ -22,6 +22,11 @@ EMU3_PARTS = dict(
     vq_config=dict(codebook_size=4, embed_dim=4, latent_channels=4, base_channels=32, channel_multiplier=[1], num_res_blocks=1,
                    hidden_size=32, num_attention_heads=1, attn_resolutions=[]),
     vocabulary_map={"<image>": 96, **{f"<|visual token {i:06}|>": 80 + i for i in range(4)}})
+
+# The class keeps nothing between steps.
+WHOLE = NEWEST | {"whole_texts": True}
+OPENAI = without(GPT2, "activation_function") | dict(
+    architectures=["OpenAIGPTLMHeadModel"], model_type="openai-gpt", afn="gelu", torch_dtype="float32", tie_word_embeddings=True)
 
 # name -> (config.json, storage)
 MODELS = {
@@ -46,4 +51,10 @@ MODELS = {
     "fuyu": (
         PERSIMMON | dict(architectures=["FuyuForCausalLM"], model_type="fuyu", image_size=8, patch_size=4, num_channels=3,
                          image_token_id=60), NEWEST),
+    # As published: without the outer name.
+    "openai-gpt": (OPENAI, WHOLE | {"strip": "transformer.", "causal_masks": True}),
+    "openai-gpt-untied-f16": (
+        OPENAI | dict(tie_word_embeddings=False, n_head=5, n_layer=3, afn="silu", torch_dtype="float16"), WHOLE),
+    "openai-gpt-relu-bf16": (
+        OPENAI | dict(n_embd=24, n_head=4, afn="relu", torch_dtype="bfloat16"), WHOLE | {"shards": 2}),
 }
