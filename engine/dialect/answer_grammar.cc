@@ -174,7 +174,7 @@ class AnswerGrammar {
           out.push_back(id(part));
           break;
         case CallPart::Kind::kGap:
-          out.push_back(space());
+          out.push_back(part.text.empty() ? space() : grammar_.text(part.text));
           break;
         case CallPart::Kind::kName:
           out.push_back(grammar_.text(tool->name));
@@ -192,7 +192,7 @@ class AnswerGrammar {
           out.push_back(parameter_arguments(grammar_, *tool, part, is_special_));
           break;
         case CallPart::Kind::kKeywords:
-          out.push_back(keyword_arguments(grammar_, *tool));
+          out.push_back(keyword_arguments(grammar_, *tool, part));
           break;
         case CallPart::Kind::kEntries:
           out.push_back(entry_arguments(grammar_, *tool, part, is_special_));

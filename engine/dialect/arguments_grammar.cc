@@ -387,14 +387,14 @@ Expr parameter_arguments(Grammar& grammar,
   return grammar.sequence(out);
 }
 
-Expr keyword_arguments(Grammar& grammar, const Tool& tool) {
+Expr keyword_arguments(Grammar& grammar, const Tool& tool, const CallPart& part) {
   std::vector<ListEntry> entries;
   for (const Property& property : properties_of(tool)) {
-    entries.push_back(
-        {.name = property.name,
-         .expr = grammar.sequence({grammar.text(property.name + "="),
-                                   property_json(grammar, tool, property.name, true)}),
-         .is_required = property.is_required});
+    entries.push_back({.name = property.name,
+                       .expr = grammar.sequence(
+                           {grammar.text(property.name + "="),
+                            property_json(grammar, tool, property.name, part.has_python_words)}),
+                       .is_required = property.is_required});
   }
   return comma_list(grammar, entries, std::nullopt);
 }

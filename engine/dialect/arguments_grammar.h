@@ -56,7 +56,7 @@ guide::Expr parameter_arguments(guide::Grammar& grammar,
                                 const Tool& tool,
                                 const CallPart& part,
                                 const IsSpecialToken& is_special);
-guide::Expr keyword_arguments(guide::Grammar& grammar, const Tool& tool);
+guide::Expr keyword_arguments(guide::Grammar& grammar, const Tool& tool, const CallPart& part);
 guide::Expr entry_arguments(guide::Grammar& grammar,
                             const Tool& tool,
                             const CallPart& part,

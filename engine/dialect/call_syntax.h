@@ -16,19 +16,20 @@ struct CallPart {
   enum class Kind : uint8_t {
     kNone,
     kMark,        // this text
-    kGap,         // white space, or none
+    kGap,         // white space, or none; `text`: asked for in its place
     kName,        // of the tool
     kNumber,      // of the call, in digits
     kId,          // of the call, letters and digits; left out where the mark before it is
     kArguments,   // a JSON object
     kObject,      // a JSON object whose members are the name and the arguments
     kParameters,  // each argument between marks, as text
-    kKeywords,    // name=value, ..., in Python's notation
+    kKeywords,    // name=value, ..., in Python's notation or with JSON's words
     kEntries,     // name:value,..., in Gemma's notation (entry_scanner.h), up to a "}"
     kElements,    // <name>value</name>, in MiniMax's notation (element_values.h)
   };
   Kind kind = Kind::kNone;
-  std::string_view text{};                   // kMark; kId: (optional) the mark before it
+  // kMark; kId: (optional) the mark before it; kGap: (optional)
+  std::string_view text{};
   std::array<std::string_view, 6> others{};  // kMark: read in its place, never asked for
   bool may_miss = false;                     // kMark: or nothing in its place
   std::string_view name_key{};               // kObject
@@ -45,7 +46,8 @@ struct CallPart {
   // (optional) kParameters: what stands around texts that have "<", "&" or a line end.
   std::string_view section_open{};
   std::string_view section_close{};
-  int32_t first = 0;  // kNumber: of the first call
+  int32_t first = 0;             // kNumber: of the first call
+  bool has_python_words = true;  // kKeywords: True, False and None; or JSON's
 };
 
 constexpr CallPart mark(std::string_view text, std::array<std::string_view, 6> others = {}) {
@@ -57,6 +59,10 @@ constexpr CallPart maybe(std::string_view text) {
 }
 constexpr CallPart gap() {
   return {.kind = CallPart::Kind::kGap};
+}
+// White space is read, a line end asked for.
+constexpr CallPart line_end() {
+  return {.kind = CallPart::Kind::kGap, .text = "\n"};
 }
 constexpr CallPart name() {
   return {.kind = CallPart::Kind::kName};
@@ -128,6 +134,10 @@ constexpr CallPart parameters_with_sections(std::string_view open,
 }
 constexpr CallPart keywords() {
   return {.kind = CallPart::Kind::kKeywords};
+}
+// The values are JSON. Those in Python's notation are read too.
+constexpr CallPart keywords_with_json() {
+  return {.kind = CallPart::Kind::kKeywords, .has_python_words = false};
 }
 
 constexpr CallPart entries(std::string_view quote) {

@@ -85,11 +85,11 @@ std::string parameters_text(const CallPart& part, const PastCall& call) {
   return out;
 }
 
-std::string keywords_text(const PastCall& call) {
+std::string keywords_text(const CallPart& part, const PastCall& call) {
   std::string out;
   for (const auto& item : call.arguments.items()) {
     if (!out.empty()) out += ", ";
-    out += item.key() + "=" + json_text(item.value(), /*python_words=*/true);
+    out += item.key() + "=" + json_text(item.value(), part.has_python_words);
   }
   return out;
 }
@@ -159,7 +159,7 @@ void write_parts(const CallParts& parts, const PastCall& call, size_t index, std
         out += parameters_text(part, call);
         break;
       case CallPart::Kind::kKeywords:
-        out += keywords_text(call);
+        out += keywords_text(part, call);
         break;
       case CallPart::Kind::kEntries:
         out += entries_text(call.arguments, part.close);

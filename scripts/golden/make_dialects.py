@@ -39,6 +39,7 @@ RULES = [
     ("gemma4", ["<|tool_call>"]),
     ("function_gemma", ["<start_function_call>"]),
     ("deepseek_v32", ["｜DSML｜+function_calls>"]),
+    ("deepseek_v41", ["｜DSML｜ calls>"]),
     ("deepseek_v4", ["｜DSML｜"]),
     ("deepseek_v3", ["<｜tool▁calls▁begin｜>+```json"]),
     ("deepseek_v31", ["<｜tool▁calls▁begin｜>"]),
@@ -48,6 +49,11 @@ RULES = [
     ("minimax_m1", ["<tool_calls>+only_tool", "<tool_calls>+<beginning_of_sentence>"]),
     ("seed_oss", ["<seed:tool_call>"]),
     ("glm45", ["<arg_key>"]),
+    ("longcat_keys", ["<longcat_arg_key>"]),
+    ("longcat", ["<longcat_tool_call>"]),
+    ("step3", ["<steptml:invoke"]),
+    ("dots", ["<dots_function_call>"]),
+    ("olmo3", ["<function_calls>"]),
     ("minicpm5", ["<function name="]),
     ("qwen3_coder", ["<function=+<parameter="]),
     ("functionary", ["<function="]),
@@ -81,7 +87,7 @@ RULES = [
 
 EOS = {
     "mistral": "</s>", "mistral_v11": "</s>", "deepseek_v3": "<｜end▁of▁sentence｜>", "deepseek_v31": "<｜end▁of▁sentence｜>",
-    "deepseek_v32": "<｜end▁of▁sentence｜>", "deepseek_v4": "<｜end▁of▁sentence｜>", "llama3_json": "<|eot_id|>", "hermes": "<|im_end|>", "qwen3_coder": "<|im_end|>",
+    "deepseek_v32": "<｜end▁of▁sentence｜>", "deepseek_v4": "<｜end▁of▁sentence｜>", "deepseek_v41": "<｜end▁of▁sentence｜>", "llama3_json": "<|eot_id|>", "hermes": "<|im_end|>", "qwen3_coder": "<|im_end|>",
     "seed_oss": "<seed:eos>", "granite": "<|end_of_text|>", "command_r7b": "<|END_OF_TURN_TOKEN|>",
     "command_r_plus": "<|END_OF_TURN_TOKEN|>", "gpt_oss": "<|return|>", "kimi_k2": "<|im_end|>", "minimax_m2": "[e~[",
 }

@@ -286,6 +286,69 @@ TEST_CASE("Kimi K3 says the type of each argument, and the value has it") {
   CHECK_FALSE(takes_call(written("left", "string", "1")));
 }
 
+TEST_CASE("Olmo 3 writes a call a line and JSON's words") {
+  const CallTaker takes("olmo3", R"({"type": "object", "properties": {
+      "on": {"type": ["boolean", "null"]}, "all": {"type": "object"}}})");
+  CHECK(takes("<function_calls>f(on=true, all={\"a\": [null]})</function_calls>"));
+  CHECK(takes.arguments() == R"({"on": true, "all": {"a": [null]}})");
+  CHECK(takes("<function_calls>f(on=null)</function_calls>"));
+  CHECK_FALSE(takes("<function_calls>f(on=None)</function_calls>"));
+  CHECK_FALSE(takes("<function_calls>f(on=True)</function_calls>"));
+  CHECK_FALSE(takes("<function_calls>f()f()</function_calls>"));
+  CHECK_FALSE(takes("<function_calls>f(), f()</function_calls>"));
+  // What no grammar guides is read as Python, too.
+  const std::vector<Tool> tools = tool_use(checked_tools(book_tools()), std::nullopt, true).tools;
+  const Dialects dialects{.tools = find_tool_dialect("olmo3")};
+  const Heard heard =
+      hear(dialects, tools,
+           "<function_calls>\nbook(city='Oslo', late=True)\n\nping()\n</function_calls>", 1);
+  REQUIRE(heard.calls.size() == 2);
+  CHECK(heard.calls[0].arguments == R"({"city": "Oslo", "late": true})");
+  CHECK(heard.calls[1].name == "ping");
+  CHECK(heard.text.empty());
+}
+
+TEST_CASE("calls are read as others say that models write them") {
+  struct Written {
+    const char* dialect;
+    const char* answer;
+  };
+  constexpr Written kWritten[] = {
+      {"longcat",
+       "<longcat_tool_call>\n{\"name\": \"book\", \"arguments\": {\"city\": \"Oslo\", "
+       "\"nights\": 2}}\n</longcat_tool_call>"},
+      {"longcat_keys",
+       "<longcat_tool_call>book\n<longcat_arg_key>city</longcat_arg_key>\n<longcat_arg_value>Oslo"
+       "</longcat_arg_value>\n<longcat_arg_key>nights</longcat_arg_key>\n<longcat_arg_value>2"
+       "</longcat_arg_value>\n</longcat_tool_call>"},
+      {"step3",
+       "<｜tool_calls_begin｜>\n<｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke "
+       "name=\"book\">\n<steptml:parameter name=\"city\">Oslo</steptml:parameter>\n"
+       "<steptml:parameter name=\"nights\">2</steptml:parameter>\n</steptml:invoke>"
+       "<｜tool_call_end｜>\n<｜tool_calls_end｜>"},
+      {"dots",
+       "<dots_function_call>\n<invoke name=\"book\">\n<parameter name=\"city\">Oslo</parameter>\n"
+       "<parameter name=\"nights\">2</parameter>\n</invoke>\n</dots_function_call>"},
+      {"deepseek_v41",
+       "<｜DSML｜ calls>\n<｜DSML｜ invoke name=\"book\">\n<｜DSML｜ parameter name=\"city\" "
+       "string=\"true\">Oslo</｜DSML｜ parameter>\n<｜DSML｜ parameter name=\"nights\" "
+       "string=\"false\">2</｜DSML｜ parameter>\n</｜DSML｜ invoke>\n</｜DSML｜ calls>"}};
+  const std::vector<Tool> tools = tool_use(checked_tools(book_tools()), std::nullopt, true).tools;
+  for (const auto& [name, answer] : kWritten) {
+    CAPTURE(name);
+    AnswerForm form;
+    form.dialects.tools = find_tool_dialect(name);
+    form.tools = {.tools = tools, .must_call = true};
+    CHECK(takes(compiled(form), answer));
+    const Heard heard = hear(form.dialects, tools, std::string("So: ") + answer, 1);
+    REQUIRE(heard.calls.size() == 1);
+    CHECK(heard.calls[0].name == "book");
+    CHECK(OrderedJson::parse(heard.calls[0].arguments) ==
+          OrderedJson{{"city", "Oslo"}, {"nights", 2}});
+    CHECK(stripped(heard.text) == "So:");
+  }
+}
+
 TEST_CASE("MiniCPM 5 writes a text that would confuse its reader in a section") {
   const CallTaker takes_call("minicpm5", R"json({"type": "object", "properties": {
       "code": {"type": "string"}, "count": {"type": "integer"}}})json");
