@@ -68,7 +68,9 @@ Json read_scaling(ModelReader& model) {
     if (attention_factor) scaling["attention_factor"] = *attention_factor;
     return scaling;
   }
-  if (type == "none") return nullptr;
+  // CodeShell's files say that they stretch positions by 1.
+  const bool is_stretched = type != "linear" || factor.value_or(1.0) != 1.0;
+  if (type == "none" || (!is_stretched && !attention_factor)) return nullptr;
   if (type != "linear" && type != "yarn") {
     unsupported(model, "rope.scaling.type", fmt::format("\"{}\" is not known here", type));
   }

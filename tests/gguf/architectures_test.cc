@@ -139,5 +139,23 @@ TEST_CASE("Baichuan of 7B is Llama's block, and that of 13B is refused") {
       "Baichuan 13B");
 }
 
+TEST_CASE("layers of Nanbeige that run several times are refused, and once is Llama's block") {
+  const Json config = config_of("nanbeige", [](MetadataBuilder& /*same*/) {});
+  CHECK(config.at("architectures").at(0) == "LlamaForCausalLM");
+  check_refused(
+      "nanbeige", [](MetadataBuilder& fields) { fields.set("nanbeige.num_loops", 2); },
+      "nanbeige.num_loops: 2, expected 1");
+}
+
+TEST_CASE("positions that are stretched by 1 are not, by another number they are") {
+  const auto stretched = [](int factor) {
+    return config_of("codeshell", [=](MetadataBuilder& fields) {
+      fields.set("codeshell.rope.scaling.factor", factor);
+    });
+  };
+  CHECK_FALSE(stretched(1).contains("rope_scaling"));
+  CHECK(stretched(4).at("rope_scaling") == Json({{"rope_type", "linear"}, {"factor", 4.0}}));
+}
+
 }  // namespace
 }  // namespace tgi::architectures_test

@@ -1,4 +1,6 @@
 // Decoders with Llama's names that differ from it in little.
+#include <string>
+
 #include "engine/gguf/architectures.h"
 
 namespace tgi::gguf {
@@ -36,6 +38,22 @@ void read_hunyuan_dense(ModelReader& model) {
   name_attention(model);
   model.name("blk.{layer}.attn_q_norm", "model.layers.{layer}.self_attn.query_layernorm");
   model.name("blk.{layer}.attn_k_norm", "model.layers.{layer}.self_attn.key_layernorm");
+  name_mlp(model);
+}
+
+// Hunyuan's block, whose norms of the heads of q and k come after the rotation. Neighbours are
+// rotated: rows of q and k, and with them the weights of their norms, are put into halves.
+void read_maincoder(ModelReader& model) {
+  read_decoder(model, "HunYuanDenseV1ForCausalLM", "hunyuan_v1_dense");
+  read_attention_bias(model);
+  name_outer(model);
+  name_norms(model);
+  name_rotated_attention(model);
+  const auto head_dim = model.config.at("head_dim").get<int64_t>();
+  const RowOrder order = rotated_heads("norm", 1, head_dim);
+  const std::string attention = "model.layers.{layer}.self_attn.";
+  model.name("blk.{layer}.attn_q_norm", attention + "query_layernorm", order);
+  model.name("blk.{layer}.attn_k_norm", attention + "key_layernorm", order);
   name_mlp(model);
 }
 

@@ -49,6 +49,19 @@ void read_mistral3(ModelReader& model) {
   name_mlp(model);
 }
 
+// Llama whose layers may be run several times over, which is not built.
+void read_nanbeige(ModelReader& model) {
+  const int64_t num_loops = model.find_integer("num_loops").value_or(1);
+  if (num_loops != 1) {
+    throw Error(Code::kUnsupported,
+                fmt::format("nanbeige.num_loops: {}, expected 1: layers that are run several times "
+                            "are not supported",
+                            num_loops));
+  }
+  model.pass_over("skip_loop_final_norm");  // of one loop there is nothing between
+  read_llama(model);
+}
+
 // Of 7B; those of 13B, which llama.cpp knows by their layers, have ALiBi in place of rotation.
 void read_baichuan(ModelReader& model) {
   constexpr int64_t kLayersOf13B = 40;

@@ -1,4 +1,4 @@
-// StarCoder 2.
+// StarCoder 2, and CodeShell, which has its block.
 #include "engine/gguf/architectures.h"
 
 namespace tgi::gguf {
