@@ -53,7 +53,7 @@ extern const Architecture kPaddleOcrText, kPaddleOcr, kHunyuanVlText, kHunyuanVl
     kDeepSeekOcr2, kMolmo2Text, kMolmo2, kGraniteDoclingText, kGranite4Vision, kGraniteDocling,
     kMiniCpmOcr, kQwen3Asr, kGlmAsr, kFunAsrNano, kVibeVoiceAsr, kMossTranscribe;
 extern const Architecture kLaraMini, kAriaText, kAria, kPersimmon, kBioGpt, kMllamaText, kMllama,
-    kEmu3Text, kEmu3, kFuyu, kOpenAiGpt;
+    kEmu3Text, kEmu3, kFuyu, kOpenAiGpt, kCohereCompass, kCohereCompassVision;
 
 namespace {
 
@@ -253,6 +253,8 @@ constexpr std::array kArchitectures = {
     &kEmu3,
     &kFuyu,
     &kOpenAiGpt,
+    &kCohereCompass,
+    &kCohereCompassVision,
 };
 
 constexpr const char* kConfigFile = "config.json";

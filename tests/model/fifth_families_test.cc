@@ -94,6 +94,41 @@ TEST_CASE("a family takes those types of rotations that its class takes") {
       Catch::Contains("'linear' is not supported; known are default, longrope, su"));
 }
 
+TEST_CASE("Cohere Compass rotates the types of layers that its config has a rotation for") {
+  const Json types = {"sliding_attention", "full_attention"};
+  const auto with = [&](const Json& ropes) {
+    return Json{{"num_hidden_layers", 2}, {"layer_types", types}, {"rope_parameters", ropes}};
+  };
+  const Json near = {{"rope_theta", 5e4}};
+  ModelConfig model =
+      load("CohereCompassForCausalLM",
+           with({{"rope_theta", 1e3}, {"sliding_attention", near}, {"full_attention", nullptr}}))
+          .config;
+  REQUIRE(model.ropes.size() == 1);
+  CHECK(model.ropes.front().base == 5e4F);
+  CHECK(model.layers[0].rope == 0);
+  CHECK(model.layers[0].sliding_window == 4096);
+  CHECK(model.layers[1].rope == kNoRope);
+  CHECK(model.layers[1].sliding_window == 0);
+  CHECK(model.logit_scale == 1.0F);
+
+  model = load("CohereCompassForCausalLM",
+               with({{"sliding_attention", near}, {"full_attention", {{"rope_theta", 1e6}}}}))
+              .config;
+  CHECK(model.ropes[static_cast<size_t>(model.layers[0].rope)].base == 5e4F);
+  CHECK(model.ropes[static_cast<size_t>(model.layers[1].rope)].base == 1e6F);
+
+  CHECK(load("CohereCompassForCausalLM", Json::object()).config.layers[0].sliding_window == 0);
+  CHECK_THAT(refused("CohereCompassForCausalLM", with({{"sliding_attention", near}}),
+                     Code::kInvalidArgument),
+             Catch::Contains("rope_parameters.full_attention: expected a rotation, or null"));
+  CHECK_THAT(
+      refused("CohereCompassForCausalLM",
+              with({{"sliding_attention", near}, {"full_attention", near}, {"chunked", near}}),
+              Code::kInvalidArgument),
+      Catch::Contains("chunked"));
+}
+
 TEST_CASE("kinds of layers that are said twice have to be the same") {
   const Json words = {"mamba", "mlp"};
   CHECK(load("NemotronHForCausalLM",

@@ -1,8 +1,9 @@
 """Layers that only see, and what else came last: see make_tiny_checkpoints."""
 
+from .dense_layernorm import COHERE2
 from .first import GPT2, LLAMA
 from .fourth import PERSIMMON
-from .newest import multimodal
+from .newest import QWEN3_VISION, multimodal
 from .spelling import new_rope, without
 
 NEWEST = {"needs": [5, 24]}
@@ -27,6 +28,12 @@ EMU3_PARTS = dict(
 WHOLE = NEWEST | {"whole_texts": True}
 OPENAI = without(GPT2, "activation_function") | dict(
     architectures=["OpenAIGPTLMHeadModel"], model_type="openai-gpt", afn="gelu", torch_dtype="float32", tie_word_embeddings=True)
+COMPASS = without(
+    COHERE2, "sliding_window_pattern", "rotary_pct", "use_embedding_sharing", "use_gated_activation", "use_parallel_block",
+    "use_parallel_embedding", "position_embedding_type", "order_of_interleaved_layers", "rope_theta", "rope_scaling") | dict(
+        architectures=["CohereCompassForCausalLM"], model_type="cohere_compass_text",
+        layer_types=["sliding_attention", "full_attention", "sliding_attention"],
+        rope_parameters={"sliding_attention": {"rope_type": "default", "rope_theta": 50000.0}, "full_attention": None})
 
 # name -> (config.json, storage)
 MODELS = {
@@ -57,4 +64,21 @@ MODELS = {
         OPENAI | dict(tie_word_embeddings=False, n_head=5, n_layer=3, afn="silu", torch_dtype="float16"), WHOLE),
     "openai-gpt-relu-bf16": (
         OPENAI | dict(n_embd=24, n_head=4, afn="relu", torch_dtype="bfloat16"), WHOLE | {"shards": 2}),
+    # With what published ones have beside the rotations.
+    "cohere-compass": (
+        multimodal("CohereCompassForConditionalGeneration", "cohere_compass", COMPASS | dict(
+            rope_parameters=COMPASS["rope_parameters"] | {"rope_type": "default", "rope_theta": 10000.0}),
+            QWEN3_VISION | dict(model_type="cohere_compass_vision"), image_token_id=60),
+        NEWEST | {"embedding_scale": 0.25}),
+    "cohere-compass-text-f16": (
+        COMPASS | dict(num_key_value_heads=1, attention_bias=True, logit_scale=None, torch_dtype="float16",
+                       tie_word_embeddings=False, pooling="mean", rope_parameters={
+                           "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0},
+                           "full_attention": {"rope_type": "linear", "rope_theta": 1000000.0, "factor": 4.0}}), NEWEST),
+    # Without windows.
+    "cohere-compass-three-heads": (
+        without(COMPASS, "layer_types") | dict(
+            num_attention_heads=3, num_key_value_heads=3, hidden_size=30, num_hidden_layers=2,
+            rope_parameters={"full_attention": {"rope_type": "default", "rope_theta": 70000.0}}),
+        NEWEST | {"shards": 2, "embedding_scale": 0.25}),
 }
