@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <utility>
 
 #include "base/color.h"
 #include "base/error.h"
@@ -13,14 +14,15 @@
 #include "cmd/models/use_record.h"
 #include "ipc/line_socket.h"
 #include "ipc/model_name.h"
+#include "ipc/placed_model.h"
 
 namespace tgi {
 namespace {
 
-// Whether a request for that name is one for the default model, or for another one that is there.
-bool is_taken(const ipc::Status& status, const std::string& name) {
+// Whether a request for that name is one for the default model, whatever the daemon calls it.
+bool names_default(const ipc::Status& status, const std::string& name) {
   const std::string shown = status.path.empty() ? status.path : shown_model(status.path);
-  return name == shown || name == ipc::model_name_of(shown) || ipc::has_model(status, name);
+  return name == shown || name == ipc::model_name_of(shown);
 }
 
 }  // namespace
@@ -86,28 +88,21 @@ bool Session::is_still_beside() const {
   }
 }
 
-// Under a name of its own beside the others, of which those give way that must and may.
+// Under a name of its own beside the others, of which those give way that must and may. Which name
+// is free the daemon says, for other commands may ask for theirs in the same moment.
 ipc::Status Session::load_beside(const ipc::Status& status, const ipc::StartOptions& options) {
-  const std::string plain = ipc::model_name_of(shown_model(*model_));
-  for (int i = 1;; ++i) {
-    const std::string name = i == 1 ? plain : fmt::format("{}-{}", plain, i);
-    if (is_taken(status, name)) continue;
-    ipc::Status loaded = load_as(name, options);
-    // Else another command took the name for its model in the same moment.
-    constexpr int kMaxTries = 100;
-    if (loaded.path.empty() || loaded.path == *model_ || i >= kMaxTries) return loaded;
-  }
-}
-
-ipc::Status Session::load_as(const std::string& name, const ipc::StartOptions& options) {
-  const ipc::LoadParams load{.model = *model_, .name = name, .on_demand = true};
-  client_.call(ipc::kLoad, ipc::to_json(load));
-  name_ = name;
+  std::string name = ipc::model_name_of(shown_model(*model_));
+  if (names_default(status, name)) name += "-2";
+  const ipc::LoadParams load{
+      .model = *model_, .name = std::move(name), .on_demand = true, .next_name = true};
+  const ipc::PlacedModel placed =
+      ipc::placed_model_from_json(client_.call(ipc::kLoad, ipc::to_json(load)));
+  name_ = placed.name;
   try {
     return prepare_named(options);
   } catch (const Error&) {
-    name_.reset();
-    give_back(name);
+    const std::string given = *std::exchange(name_, std::nullopt);
+    if (placed.is_new) give_back(given);
     throw;
   }
 }

@@ -79,7 +79,6 @@ class Session {
   ipc::Status prepare_model(ipc::StartOptions options);
   ipc::Status prepare_named(const ipc::StartOptions& options) const;
   ipc::Status load_beside(const ipc::Status& status, const ipc::StartOptions& options);
-  ipc::Status load_as(const std::string& name, const ipc::StartOptions& options);
   bool is_still_beside() const;
   void give_back(const std::string& name) const;
 

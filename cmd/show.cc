@@ -24,6 +24,7 @@ struct Shown {
   std::optional<ipc::AdapterFolder> adapter;  // instead of facts, of an adapter
   std::optional<Preset> preset;               // of one, with the facts of its base
   std::string problem;                        // why there are no facts
+  int exit_status = 0;                        // of that; 0 where the model may well be loaded
 };
 
 std::string row(std::string_view name, const std::string& value) {
@@ -304,6 +305,8 @@ void ask_daemon(Session& session, Shown& shown) {
                                 error.code() == Code::kForbidden;  // the rest can be shown
     if (!is_about_model) throw;
     shown.problem = error.what();
+    // Who may not ask for a folder still sees its files; the model is not known to be bad.
+    if (error.code() != Code::kForbidden) shown.exit_status = code_row(error.code()).exit_status;
   }
 }
 
@@ -348,13 +351,14 @@ int run_show(const ShowFlags& flags, const CommonFlags& common) {
     }
   }
   if (shown.listed.state == ListedModel::State::kMissing) {
+    shown.exit_status = code_row(Code::kNotFound).exit_status;
     shown.problem = is_preset ? fmt::format("{} is gone", shown.preset->from)
                               : "its folder is gone; `tgi rm` forgets it";
   } else {
     ask_daemon(session, shown);
   }
   session.out().write(flags.json ? json_of(shown) : text_of(shown));
-  return 0;
+  return shown.exit_status;
 }
 
 }  // namespace tgi

@@ -17,6 +17,7 @@
 #include "engine/lora/write_merged.h"
 #include "engine/runtime/inspect.h"
 #include "engine/runtime/logit_check.h"
+#include "ipc/placed_model.h"
 
 namespace tgi::daemon {
 
@@ -108,6 +109,11 @@ void handle_load(Services& services, const Caller& caller, const Asked<ipc::Load
   const ModelOptions options = model_options(services.options, *asked);
   const ModelTerms terms = model_terms(services.options, *asked);
   Mailbox<Outgoing>& outbox = services.outbox;
+  if (asked->next_name) {
+    const ModelHost::Enrolled done = services.models.enroll_beside(options, terms);
+    const ipc::PlacedModel placed{.model = options.model, .name = done.name, .is_new = done.is_new};
+    return post(outbox, {caller.session, ipc::to_json(placed)});
+  }
   if (asked->on_demand) {
     services.models.enroll(options, terms);
     return post(outbox, {caller.session, OrderedJson{{"model", options.model}}});

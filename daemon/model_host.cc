@@ -63,6 +63,27 @@ void ModelHost::enroll(const ModelOptions& options, const ModelTerms& terms) {
   place_for(options.name, false).slot->enroll(options, terms);
 }
 
+// Under one lock: two who ask at once get two names, or the same model.
+ModelHost::Enrolled ModelHost::enroll_beside(ModelOptions options, const ModelTerms& terms) {
+  const std::lock_guard lock(mutex_);
+  const std::string plain = options.name;
+  for (int i = 1;; ++i) {
+    if (i > 1) options.name = fmt::format("{}-{}", plain, i);
+    const auto it = beside_.find(options.name);
+    const bool is_default = it == beside_.end() && default_->name() == options.name;
+    if (it != beside_.end() || is_default) {
+      const std::shared_ptr<ModelSlot>& other = is_default ? default_ : it->second;
+      if (other->standing().path == options.model) return {options.name, false};
+      continue;
+    }
+    auto slot = std::make_shared<ModelSlot>(drain_timeout_, on_unused_);
+    if (stopping_) slot->refuse_new_work();
+    slot->enroll(options, terms);
+    beside_.emplace(options.name, std::move(slot));
+    return {options.name, true};
+  }
+}
+
 ModelHost::Place ModelHost::place_of(const std::string& name) {
   return place_for(name, true);
 }

@@ -48,6 +48,13 @@ class ModelHost {
 
   // A model that is loaded when a request asks for it; that of this name, if there is one.
   void enroll(const ModelOptions& options, const ModelTerms& terms);
+  // Of a name that no other model has: where that of `options` is taken, NAME-2 or the first after
+  // it that is free, and where the model is there by one of those, that one, which stays as it is.
+  struct Enrolled {
+    std::string name;
+    bool is_new = false;
+  };
+  Enrolled enroll_beside(ModelOptions options, const ModelTerms& terms);
 
   // Where such a model is to be loaded, and whether the place was made for it.
   struct Place {

@@ -89,7 +89,9 @@ struct LoadParams {
   std::string model;  // a folder, or "demo"
   // (optional) It is served beside the others, by this name; absent: it takes the default's place.
   std::optional<std::string> name{};
-  bool on_demand = false;                      // with a name: loaded when a request asks for it
+  bool on_demand = false;  // with a name: loaded when a request asks for it
+  // With on_demand: where the name is another model's, it gets NAME-2, NAME-3 and so on.
+  bool next_name = false;
   bool pinned = false;                         // it neither gives way to another nor expires
   std::optional<double> keep_alive_seconds{};  // as in a GenerateRequest; absent: as the daemon's
   GivenSettings settings{};

@@ -251,9 +251,10 @@ TEST_CASE("show of a model that can't be loaded says why and shows its files") {
     }
   });
   const Ran ran = machine.home.run({"show", "org/tiny"});
-  CHECK(ran.exit_status == 0);
+  CHECK(ran.exit_status == code_row(Code::kUnsupported).exit_status);
   CHECK_THAT(ran.out, Contains("can't be loaded  architecture X is not known\n") &&
                           Contains("model.safetensors"));
+  CHECK(machine.home.run({"show", "org/tiny", "--json"}).exit_status == ran.exit_status);
   CHECK(machine.home.run({"show", "org/none"}).exit_status == 4);
 }
 

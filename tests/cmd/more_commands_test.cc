@@ -2,14 +2,15 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "ipc/detokenize.h"
+#include "ipc/placed_model.h"
 #include "tests/catch.h"
 #include "tests/cmd/run_tgi.h"
 
@@ -22,7 +23,8 @@ using ipc::OrderedJson;
 // models of `loadable` when they are asked for, and no others.
 struct DaemonWithOthers {
   std::vector<std::string> loadable;
-  std::map<std::string, std::string> taken_meanwhile{};  // names, and what others load by them
+  std::set<std::string> taken_meanwhile{};  // names by which others load something
+  bool answers_old = false;                 // it does not say which name a model got
   std::mutex mutex{};
   std::vector<ipc::OtherModelStatus> others{};  // guarded by mutex
 
@@ -60,13 +62,19 @@ struct DaemonWithOthers {
     }
     if (method == ipc::kKeep && named() != others.end()) return keep(session, *named());
     if (method == ipc::kLoad) {
-      const std::string name = params.value("name", "");
-      const auto taken = taken_meanwhile.find(name);
-      others.push_back(
-          {.name = name,
-           .phase = "not loaded",
-           .phase_detail = "",
-           .path = taken == taken_meanwhile.end() ? params.value("model", "") : taken->second});
+      if (answers_old) return session.send(ipc::encode_result(OrderedJson::object()));
+      std::string name = params.value("name", "");
+      const auto is_taken = [&] {
+        return taken_meanwhile.contains(name) ||
+               std::ranges::find(others, name, &ipc::OtherModelStatus::name) != others.end();
+      };
+      for (int i = 2; is_taken(); ++i) name = params.value("name", "") + "-" + std::to_string(i);
+      others.push_back({.name = name,
+                        .phase = "not loaded",
+                        .phase_detail = "",
+                        .path = params.value("model", "")});
+      const ipc::PlacedModel placed{.model = "", .name = name, .is_new = true};
+      return session.send(ipc::encode_result(ipc::to_json(placed)));
     }
     if (method == ipc::kUnload) others.erase(named());
     if (method != ipc::kGenerate) return session.send(ipc::encode_result(OrderedJson::object()));
@@ -203,10 +211,19 @@ TEST_CASE("a model that can't be loaded beside the others leaves no name") {
 TEST_CASE("a name that another command takes in the same moment is left to it") {
   const Home home;
   const std::string path = model_folder(home, "second");
-  DaemonWithOthers others{.loadable = {path, "/elsewhere/second"},
-                          .taken_meanwhile = {{"second", "/elsewhere/second"}}};
+  DaemonWithOthers others{.loadable = {path}, .taken_meanwhile = {"second"}};
   const FakeDaemon daemon(home.socket(), [&](FakeSession& session) { others.answer(session); });
   CHECK(home.run({"run", path, "hi"}).out == "by second-2\n");
+}
+
+TEST_CASE("a daemon that does not say which name a model got is refused, by what is missing") {
+  const Home home;
+  const std::string path = model_folder(home, "second");
+  DaemonWithOthers others{.loadable = {path}, .answers_old = true};
+  const FakeDaemon daemon(home.socket(), [&](FakeSession& session) { others.answer(session); });
+  const Ran ran = home.run({"run", path, "hi"});
+  CHECK(ran.exit_status == code_row(Code::kInvalidArgument).exit_status);
+  CHECK_THAT(ran.err, Catch::Contains("result.name: missing"));
 }
 
 TEST_CASE("a model of a path is loaded beside the others again when it was unloaded meanwhile") {

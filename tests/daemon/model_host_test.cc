@@ -2,7 +2,11 @@
 // nothing of another.
 #include "daemon/model_host.h"
 
+#include <algorithm>
 #include <optional>
+#include <string>
+#include <thread>
+#include <vector>
 
 #include "base/error.h"
 #include "daemon/metrics.h"
@@ -182,6 +186,35 @@ TEST_CASE("a model that is not loaded yet does not become the default one") {
   CHECK_THAT(error->what(), Catch::Contains("the next request that asks for it loads it"));
   host.load(small_demo("first"));
   CHECK(host.require() == host.require("first"));
+}
+
+TEST_CASE("two models that are given one name at once get two, and nothing is overwritten") {
+  ModelHost host(std::chrono::milliseconds(0));
+  host.load(small_demo("tiny"));
+  const auto model_at = [](const std::string& path) {
+    ModelOptions out = small_demo("tiny");
+    out.model = path;
+    return out;
+  };
+  constexpr int kNumEach = 8;
+  std::vector<ModelHost::Enrolled> given(size_t{2} * kNumEach);
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 2 * kNumEach; ++i) {
+      threads.emplace_back([&, i] {
+        const std::string path = i % 2 == 0 ? "/m/even" : "/m/odd";
+        given[static_cast<size_t>(i)] = host.enroll_beside(model_at(path), {});
+      });
+    }
+  }
+  CHECK(std::ranges::count_if(given, &ModelHost::Enrolled::is_new) == 2);
+  for (size_t i = 2; i < given.size(); ++i) CHECK(given[i].name == given[i % 2].name);
+  CHECK(given[0].name != given[1].name);
+  for (size_t i = 0; i < 2; ++i) {
+    CHECK((given[i].name == "tiny-2" || given[i].name == "tiny-3"));
+    CHECK(host.find_or_throw(given[i].name)->standing().path == (i == 0 ? "/m/even" : "/m/odd"));
+  }
+  CHECK(host.enroll_beside(small_demo("tiny"), {}).name == "tiny");  // it is there
 }
 
 }  // namespace tgi::daemon
