@@ -140,6 +140,7 @@ inline constexpr auto kReasoningDialectNames = names("gpt_oss",
                                                      "solar_open",
                                                      "gemma4",
                                                      "kimi_k3",
+                                                     "longcat",
                                                      "minimax_m3",
                                                      "muse_glimmer",
                                                      "think");

@@ -17,7 +17,7 @@ constexpr GgufArchitecture kArchitectures[] = {
     {"bert", read_bert},
     {"bloom", read_bloom},
     {"chatglm", read_chatglm},
-    {"codeshell", read_starcoder2},
+    {"codeshell", read_codeshell},
     {"cohere2", read_cohere2},
     {"cohere2moe", read_cohere2moe},
     {"command-r", read_command_r},

@@ -94,6 +94,7 @@ void read_smollm3(ModelReader& model);
 void read_stablelm(ModelReader& model);
 void read_starcoder(ModelReader& model);
 void read_starcoder2(ModelReader& model);
+void read_codeshell(ModelReader& model);
 
 // What some of them share.
 

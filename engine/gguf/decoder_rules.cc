@@ -15,6 +15,8 @@
 namespace tgi::gguf {
 namespace {
 
+constexpr const char* kHead = "output";
+
 [[noreturn]] void unsupported(const ModelReader& model,
                               std::string_view key,
                               const std::string& why) {
@@ -99,7 +101,7 @@ int64_t read_head_dim(ModelReader& model, int64_t num_heads) {
 
 // What the numbers that stay plain are held in when nobody says otherwise.
 std::string_view dtype_of_file(const ModelReader& model) {
-  const std::string_view type = model.tensor("token_embd.weight").type->name;
+  const std::string_view type = model.tensor(model.embedding + ".weight").type->name;
   return type == "F32" ? "float32" : type == "F16" ? "float16" : "bfloat16";
 }
 
@@ -177,10 +179,11 @@ void read_outer_sizes(ModelReader& model,
   if (const auto epsilon = model.find_number("attention.layer_norm_rms_epsilon")) {
     config["rms_norm_eps"] = *epsilon;
   }
-  config["vocab_size"] = model.tensor("token_embd.weight").shape.front();
+  config["vocab_size"] = model.tensor(model.embedding + ".weight").shape.front();
   model.pass_over("vocab_size");
   model.pass_over("tensor_data_layout");  // the architecture says it
-  config["tie_word_embeddings"] = !model.has_tensor("output.weight");
+  config["tie_word_embeddings"] =
+      model.embedding == kHead || !model.has_tensor(fmt::format("{}.weight", kHead));
 }
 
 void read_sizes(ModelReader& model, std::string_view class_name, std::string_view model_type) {
@@ -210,8 +213,8 @@ void read_decoder(ModelReader& model, std::string_view class_name, std::string_v
 }
 
 void name_outer(ModelReader& model, Change norm) {
-  model.name("token_embd", "model.embed_tokens");
-  model.name("output", "lm_head");
+  model.name(model.embedding, "model.embed_tokens");
+  if (model.embedding != kHead) model.name(kHead, "lm_head");
   model.name("output_norm", "model.norm", {}, norm);
 }
 

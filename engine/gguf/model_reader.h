@@ -107,6 +107,8 @@ class ModelReader {
   // Of a decoder that ranks: the classifier is two rows of the head, those of a token that says yes
   // and of one that says no.
   bool scores_answers = false;
+  // The tensor that tokens are looked up in; "output": the head is the embedding, too.
+  std::string embedding = "token_embd";
   Json config = Json::object();  // config.json
   void name(std::string_view stored,
             std::string_view name,

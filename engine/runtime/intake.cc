@@ -160,7 +160,13 @@ std::vector<int32_t> Intake::encode(std::string_view text, bool add_special) con
   const size_t valid = valid_utf8_prefix(text);
   if (valid != text.size())
     refuse("the prompt is not valid UTF-8: byte {} of {}", valid, text.size());
-  return tokenizer_.encode(text, add_special);
+  std::vector<int32_t> ids = tokenizer_.encode(text, add_special);
+  for (const int32_t id : ids) {
+    if (id < vocab_size_) continue;  // see num_embedded_tokens of prepared_model.cc
+    refuse("the prompt has token {}, \"{}\", which stands for an image; images are not read here",
+           id, tokenizer_.token_of(id));
+  }
+  return ids;
 }
 
 // Made as the text of an answer is: without special tokens.

@@ -22,6 +22,7 @@
 #include "base/log.h"
 #include "engine/lora/adapter_source.h"
 #include "engine/lora/merged_weights.h"
+#include "engine/model/tensor_table.h"
 #include "engine/model/weight_check.h"
 #include "engine/runtime/backend_loader.h"
 #include "engine/runtime/demo_model.h"
@@ -162,6 +163,14 @@ std::optional<ChatTemplate> open_chat_template(const PreparedModel& model) {
   return load_chat_template(PresetTemplate(files, *model.preset->chat_template, options.model));
 }
 
+// With tokens that stand for images, which have rows behind those of the vocabulary.
+int64_t num_embedded_tokens(const LoadedConfig& model) {
+  const TensorTable tensors(model);
+  const TensorEntry* const embedding = tensors.find(Role::kTokenEmbedding);
+  const int64_t vocab_size = model.config.vocab_size;
+  return embedding == nullptr ? vocab_size : std::max(vocab_size, embedding->rows);
+}
+
 void read_texts(PreparedModel& model) {
   const FileSource& files = *model.files;
   model.loaded = load_model_config(files);
@@ -170,7 +179,7 @@ void read_texts(PreparedModel& model) {
   }
   const int32_t vocab_size = model.loaded.config.vocab_size;
   model.tokenizer = open_tokenizer(model.options, files, vocab_size);
-  if (model.tokenizer->vocab_size() > vocab_size) {
+  if (model.tokenizer->vocab_size() > num_embedded_tokens(model.loaded)) {
     throw Error(
         Code::kInvalidArgument,
         fmt::format("{}: the tokenizer has {} tokens, but the model's vocabulary only {}; is this "

@@ -95,6 +95,13 @@ TEST_CASE("intake refuses prompts that can't be served, with numbers") {
   CHECK_THROWS_AS(kIntake.prepare(stop), Error);
 }
 
+TEST_CASE("intake refuses a text with a token behind the vocabulary, which stands for an image") {
+  const Intake seeing({.max_total_tokens = 32}, kTokenizer, nullptr, 200);
+  CHECK(seeing.prepare(ask("hi"))->prompt_ids.size() == 2);
+  CHECK_THROWS_WITH(seeing.prepare(ask("\xF0\x9F\x98\x80")),
+                    Catch::Contains("token 240") && Catch::Contains("stands for an image"));
+}
+
 TEST_CASE("intake truncates only on request and says by how much") {
   ipc::GenerateRequest request = ask("abcdefgh");
   request.params.truncate = 3;

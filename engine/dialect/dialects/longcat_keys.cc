@@ -20,4 +20,18 @@ const ToolDialect& tool_dialect<"longcat_keys">() {
   return kThis;
 }
 
+template <>
+const ReasoningDialect& reasoning_dialect<"longcat">() {
+  static constexpr ReasoningDialect kThis{
+      .name = "longcat",
+      .begin = "<longcat_think>",
+      .end = "</longcat_think>",
+      .speaks =
+          [](const ChatTemplate& chat_template) {
+            return shows(chat_template, "</longcat_think>");
+          },
+  };
+  return kThis;
+}
+
 }  // namespace tgi::dialect

@@ -1,4 +1,4 @@
-// StarCoder 2, and CodeShell, which has its block.
+// StarCoder 2, and CodeShell, which has its block and stores its tied matrix as the head.
 #include "engine/gguf/architectures.h"
 
 namespace tgi::gguf {
@@ -14,6 +14,11 @@ void read_starcoder2(ModelReader& model) {
   model.name("blk.{layer}.ffn_up", "model.layers.{layer}.mlp.c_fc");
   model.name("blk.{layer}.ffn_down", "model.layers.{layer}.mlp.c_proj");
   drop_fields(model, {"head_dim"});
+}
+
+void read_codeshell(ModelReader& model) {
+  if (!model.has_tensor("token_embd.weight")) model.embedding = "output";
+  read_starcoder2(model);
 }
 
 }  // namespace tgi::gguf

@@ -42,14 +42,17 @@ constexpr auto kEmu3Fields =
                 }));
 
 // Those of old files lie flat beside the text model's.
-constexpr auto kFuyuFields =
-    join_fields(kMultimodalFields,
-                std::to_array<KnownField>({
-                    harmless("image_size", kImages),
-                    harmless("patch_size", kImages),
-                    harmless("num_channels", kImages),
-                    harmless_if("text_model_type", R"(["persimmon"])", "the text model is that"),
-                }));
+constexpr auto kFuyuFields = join_fields(
+    kMultimodalFields,
+    std::to_array<KnownField>({
+        // Its class does not hand these on from there.
+        harmless_if("partial_rotary_factor", "[0.5]", "it is half a head there, always"),
+        harmless_if("rope_parameters", "[]", "its class reads rope_theta there"),
+        harmless("image_size", kImages),
+        harmless("patch_size", kImages),
+        harmless("num_channels", kImages),
+        harmless_if("text_model_type", R"(["persimmon"])", "the text model is that"),
+    }));
 
 constexpr auto kEmu3TextNames = std::to_array<std::string_view>({"Emu3ForCausalLM"});
 constexpr auto kEmu3TextTypes = std::to_array<std::string_view>({"emu3_text_model"});
