@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <memory>
 #include <mutex>
 #include <sstream>
@@ -65,13 +66,21 @@ bool tell_of(const std::string& events, const http::PullProgress& tell) {
   return true;
 }
 
+// Without one nothing could end the pull that is waited for.
+UniqueFd new_event() {
+  UniqueFd fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (fd) return fd;
+  throw Error(
+      Code::kOverloaded,
+      fmt::format("eventfd: {}; ask again when other requests have ended", std::strerror(errno)));
+}
+
 // Ends a download while nothing is told of it too, as while the hub lists its files: when the
 // gateway ends, or the client is gone.
 class EndWatch {
  public:
   EndWatch(int stop_fd, int cut_off_fd, int peer_fd)
-      : over_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-        thread_([stop_fd, cut_off_fd, peer_fd, over = over_.get()] {
+      : over_(new_event()), thread_([stop_fd, cut_off_fd, peer_fd, over = over_.get()] {
           std::array<pollfd, 3> ends = {{{.fd = cut_off_fd, .events = POLLIN, .revents = 0},
                                          {.fd = peer_fd, .events = POLLRDHUP, .revents = 0},
                                          {.fd = over, .events = POLLIN, .revents = 0}}};
@@ -101,7 +110,7 @@ make_puller(const ResolveOptions& resolve, const std::string& socket, int cut_of
       throw Error(Code::kOverloaded,
                   "another model is being downloaded; ask again when it is here");
     }
-    const UniqueFd stop(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    const UniqueFd stop = new_event();
     const auto write = [&](const std::string& events) {
       if (!tell_of(events, tell)) (void)::eventfd_write(stop.get(), 1);
     };
