@@ -247,17 +247,18 @@ const ModuleTarget& ModuleSites::expert_target(const SitePart& part) const {
   return *by_expert_.at(part);
 }
 
-// A head that is tied to the embedding is a module of its own all the same, and as large.
+// A head that is tied to the embedding is a module of its own all the same, and as large. One of
+// its own may have fewer rows.
 void ModuleSites::add_head(const LoadedConfig& model, const TensorTable& table) {
   if (model.config.divides_head_rows) return;
   const TensorEntry* embedding = table.find(Role::kTokenEmbedding);
   for (const TensorSpec& spec : model.tensors()) {
     if (spec.role != Role::kLmHead || embedding == nullptr) continue;
-    const bool is_tied = table.find(Role::kLmHead) == nullptr;
+    const TensorEntry* own = table.find(Role::kLmHead);
     ModuleTarget& head = targets_[inner_name(module_of(spec.name))];
     head = {.parts = {{.role = Role::kLmHead}},
-            .name = is_tied ? embedding->name : std::string(spec.name),
-            .outputs = embedding->rows,
+            .name = own == nullptr ? embedding->name : std::string(spec.name),
+            .outputs = own == nullptr ? embedding->rows : own->rows,
             .inputs = embedding->cols};
   }
 }

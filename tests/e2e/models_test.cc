@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/error.h"
 #include "tests/catch.h"
 #include "tests/e2e/daemon_process.h"
 
@@ -29,7 +30,7 @@ TEST_CASE("show tells the sizes that the daemon then takes, and loads nothing fo
   CHECK_THAT(other.out, Catch::Contains("GPT2LMHeadModel") && Catch::Contains("F16 tensors"));
   CHECK(daemon.status().model->name == "demo");
   const Ran wrong = home.run({"show", home.file("run")});
-  CHECK(wrong.exit_status == 0);
+  CHECK(wrong.exit_status == code_row(Code::kNotFound).exit_status);
   CHECK_THAT(wrong.out, Catch::Contains("can't be loaded") && Catch::Contains("config.json"));
 }
 
