@@ -8,7 +8,7 @@ namespace tgi {
 namespace {
 
 const ByteTokenizer kByteTokenizer(256);
-const Intake kIntake({.max_total_tokens = 32}, kByteTokenizer, nullptr, 200);
+const Intake kIntake({.max_total_tokens = 32}, kByteTokenizer, nullptr, 256);
 
 ipc::GenerateRequest ask(size_t num_prompt_tokens) {
   ipc::GenerateRequest request;
@@ -81,10 +81,10 @@ TEST_CASE("biases go to the sampler and must name tokens of the vocabulary, each
   CHECK(prepared->sampling.logit_bias[1].bias == 0.25F);
   CHECK_FALSE(prepared->sampling.do_sample);  // a bias alone does not sample
 
-  request.params.logit_bias = {{.id = 200, .bias = 1}};
-  CHECK(refusal_of(request) == "`logit_bias`: 200 is not in the vocabulary of 200 tokens");
+  request.params.logit_bias = {{.id = 256, .bias = 1}};
+  CHECK(refusal_of(request) == "`logit_bias`: 256 is not in the vocabulary of 256 tokens");
   request.params.logit_bias = {{.id = -1, .bias = 1}};
-  CHECK(refusal_of(request) == "`logit_bias`: -1 is not in the vocabulary of 200 tokens");
+  CHECK(refusal_of(request) == "`logit_bias`: -1 is not in the vocabulary of 256 tokens");
   request.params.logit_bias = {{.id = 7, .bias = 1}, {.id = 8, .bias = 1}, {.id = 7, .bias = 2}};
   CHECK(refusal_of(request) == "`logit_bias`: token 7 is given twice");
 }
