@@ -14,6 +14,7 @@ void read_bailingmoe2(ModelReader& model);
 void read_bert(ModelReader& model);
 void read_bloom(ModelReader& model);
 void read_chatglm(ModelReader& model);
+void read_codeshell(ModelReader& model);
 void read_cohere2(ModelReader& model);
 void read_cohere2moe(ModelReader& model);
 void read_command_r(ModelReader& model);
@@ -94,7 +95,6 @@ void read_smollm3(ModelReader& model);
 void read_stablelm(ModelReader& model);
 void read_starcoder(ModelReader& model);
 void read_starcoder2(ModelReader& model);
-void read_codeshell(ModelReader& model);
 
 // What some of them share.
 

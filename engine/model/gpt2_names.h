@@ -75,17 +75,52 @@ inline constexpr auto kGpt2OuterTensors = std::to_array<TensorSpec>({
     {Role::kAttentionNormBias, "transformer.h.{layer}.ln_1.bias", Dim::kOne, Dim::kHidden},
 });
 
-// Positions, the second norm and biases, but that of q, k and v.
-inline constexpr auto kGpt2InnerTensors = std::to_array<TensorSpec>({
-    {Role::kPositionEmbedding, "transformer.wpe.weight", Dim::kPositions, Dim::kHidden},
+// Biases of what the branches add, and of the MLP's first matrix.
+inline constexpr auto kGpt2BranchBiasTensors = std::to_array<TensorSpec>({
     {Role::kOBias, "transformer.h.{layer}.attn.c_proj.bias", Dim::kOne, Dim::kHidden,
      Split::kColumns},
-    {Role::kMlpNorm, "transformer.h.{layer}.ln_2.weight", Dim::kOne, Dim::kHidden},
-    {Role::kMlpNormBias, "transformer.h.{layer}.ln_2.bias", Dim::kOne, Dim::kHidden},
     {Role::kUpBias, "transformer.h.{layer}.mlp.c_fc.bias", Dim::kOne, Dim::kIntermediate,
      Split::kRows},
     {Role::kDownBias, "transformer.h.{layer}.mlp.c_proj.bias", Dim::kOne, Dim::kHidden,
      Split::kColumns},
+});
+
+// Positions, the second norm and biases, but that of q, k and v.
+inline constexpr auto kGpt2InnerTensors = join_tensors(
+    std::to_array<TensorSpec>({
+        {Role::kPositionEmbedding, "transformer.wpe.weight", Dim::kPositions, Dim::kHidden},
+        {Role::kMlpNorm, "transformer.h.{layer}.ln_2.weight", Dim::kOne, Dim::kHidden},
+        {Role::kMlpNormBias, "transformer.h.{layer}.ln_2.bias", Dim::kOne, Dim::kHidden},
+    }),
+    kGpt2BranchBiasTensors);
+
+// The matrices, as Conv1D stores them, with q, k and v in one.
+inline constexpr auto kGpt2MatrixTensors = std::to_array<TensorSpec>({
+    {.role = Role::kQkv,
+     .name = "transformer.h.{layer}.attn.c_attn.weight",
+     .rows = Dim::kQkv,
+     .cols = Dim::kHidden,
+     .split = Split::kRows,
+     .transposed = true},
+    {Role::kQkvBias, "transformer.h.{layer}.attn.c_attn.bias", Dim::kOne, Dim::kQkv, Split::kRows},
+    {.role = Role::kO,
+     .name = "transformer.h.{layer}.attn.c_proj.weight",
+     .rows = Dim::kHidden,
+     .cols = Dim::kQ,
+     .split = Split::kColumns,
+     .transposed = true},
+    {.role = Role::kUp,
+     .name = "transformer.h.{layer}.mlp.c_fc.weight",
+     .rows = Dim::kIntermediate,
+     .cols = Dim::kHidden,
+     .split = Split::kRows,
+     .transposed = true},
+    {.role = Role::kDown,
+     .name = "transformer.h.{layer}.mlp.c_proj.weight",
+     .rows = Dim::kHidden,
+     .cols = Dim::kIntermediate,
+     .split = Split::kColumns,
+     .transposed = true},
 });
 
 // Causal masks that old checkpoints carry as buffers.

@@ -74,6 +74,16 @@ int32_t resolve_drafts(const ipc::GenerateParams& params, const Limits& limits) 
 
 }  // namespace
 
+void refuse_image_tokens(const Tokenizer& tokenizer,
+                         const std::vector<int32_t>& ids,
+                         int32_t vocab_size,
+                         const std::string& text) {
+  const auto found = std::ranges::find_if(ids, [&](int32_t id) { return id >= vocab_size; });
+  if (found == ids.end()) return;
+  refuse("{} has token {}, \"{}\", which stands for an image; images are not read here", text,
+         *found, tokenizer.token_of(*found));
+}
+
 uint64_t next_request_id() {
   static std::atomic<uint64_t> last{0};
   return ++last;
@@ -161,11 +171,7 @@ std::vector<int32_t> Intake::encode(std::string_view text, bool add_special) con
   if (valid != text.size())
     refuse("the prompt is not valid UTF-8: byte {} of {}", valid, text.size());
   std::vector<int32_t> ids = tokenizer_.encode(text, add_special);
-  for (const int32_t id : ids) {
-    if (id < vocab_size_) continue;  // see num_embedded_tokens of prepared_model.cc
-    refuse("the prompt has token {}, \"{}\", which stands for an image; images are not read here",
-           id, tokenizer_.token_of(id));
-  }
+  refuse_image_tokens(tokenizer_, ids, vocab_size_, "the prompt");
   return ids;
 }
 

@@ -22,6 +22,13 @@ namespace tgi {
 
 class GuideCompiler;
 
+// Throws kInvalidArgument for a token behind the vocabulary: a checkpoint that sees has some for
+// images, which its tokenizer knows. `text`: "the prompt", as the error calls it.
+void refuse_image_tokens(const Tokenizer& tokenizer,
+                         const std::vector<int32_t>& ids,
+                         int32_t vocab_size,
+                         const std::string& text);
+
 struct Limits {
   int32_t max_total_tokens = 0;  // prompt and output together
   int32_t max_best_of = 16;

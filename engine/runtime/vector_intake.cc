@@ -209,12 +209,7 @@ std::vector<std::unique_ptr<Request>> VectorIntake::prepare(const ipc::VectorPar
     TypedIds ids = encode(asked.inputs[i], prompt, asked.truncate, name);
     const auto count = static_cast<int64_t>(ids.ids.size());
     if (count == 0) refuse("{}: the text has no tokens", name);
-    for (const int32_t id : ids.ids) {
-      if (id < vocab_size_) continue;
-      refuse(
-          "{}: the text has token {}, \"{}\", which stands for an image; images are not read here",
-          name, id, tokenizer_.token_of(id));
-    }
+    refuse_image_tokens(tokenizer_, ids.ids, vocab_size_, name + ": the text");
     if (count > max_tokens_) {
       refuse("{} must have at most {} tokens, or `truncate` must be set. Given: {}", name,
              max_tokens_, count);

@@ -38,36 +38,7 @@ constexpr auto kGpt2Names = std::to_array<std::string_view>({"GPT2LMHeadModel"})
 constexpr auto kGpt2Types = std::to_array<std::string_view>({"gpt2"});
 
 constexpr auto kGpt2Tensors =
-    join_tensors(kGpt2OuterTensors,
-                 kGpt2InnerTensors,
-                 std::to_array<TensorSpec>({
-                     {.role = Role::kQkv,
-                      .name = "transformer.h.{layer}.attn.c_attn.weight",
-                      .rows = Dim::kQkv,
-                      .cols = Dim::kHidden,
-                      .split = Split::kRows,
-                      .transposed = true},
-                     {Role::kQkvBias, "transformer.h.{layer}.attn.c_attn.bias", Dim::kOne,
-                      Dim::kQkv, Split::kRows},
-                     {.role = Role::kO,
-                      .name = "transformer.h.{layer}.attn.c_proj.weight",
-                      .rows = Dim::kHidden,
-                      .cols = Dim::kQ,
-                      .split = Split::kColumns,
-                      .transposed = true},
-                     {.role = Role::kUp,
-                      .name = "transformer.h.{layer}.mlp.c_fc.weight",
-                      .rows = Dim::kIntermediate,
-                      .cols = Dim::kHidden,
-                      .split = Split::kRows,
-                      .transposed = true},
-                     {.role = Role::kDown,
-                      .name = "transformer.h.{layer}.mlp.c_proj.weight",
-                      .rows = Dim::kHidden,
-                      .cols = Dim::kIntermediate,
-                      .split = Split::kColumns,
-                      .transposed = true},
-                 }));
+    join_tensors(kGpt2OuterTensors, kGpt2InnerTensors, kGpt2MatrixTensors);
 
 }  // namespace
 
