@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "engine/model/architecture.h"
+#include "engine/model/cohere_decoder.h"
 #include "engine/model/config_fields.h"
 #include "engine/model/decoder_tensors.h"
 #include "engine/model/expert_fields.h"
@@ -18,20 +19,6 @@
 
 namespace tgi {
 namespace {
-
-constexpr DecoderFields kCohereDecoder = {
-    .norm_eps = "layer_norm_eps",
-    .default_vocab_size = 256000,
-    .default_hidden_size = 8192,
-    .default_num_layers = 40,
-    .default_num_heads = 64,
-    .default_intermediate = 22528,
-    .default_max_positions = 8192,
-    .default_norm_eps = 1e-5,
-    .default_tied = true,
-    .default_bos = 5,
-    .default_eos = 255001,
-};
 
 ModelConfig read_cohere_common(const JsonReader& config, const DecoderFields& fields) {
   ModelConfig model = read_decoder_config(config, fields);

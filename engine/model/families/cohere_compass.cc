@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "engine/model/architecture.h"
+#include "engine/model/cohere_decoder.h"
 #include "engine/model/config_fields.h"
 #include "engine/model/decoder_tensors.h"
 #include "engine/model/known_fields.h"
@@ -61,18 +62,9 @@ void read_compass_ropes(const JsonReader& config, ModelConfig& model) {
 }
 
 ModelConfig read_compass(const JsonReader& config) {
-  ModelConfig model = read_decoder_config(config, {.head_dim = "",
-                                                   .norm_eps = "layer_norm_eps",
-                                                   .default_vocab_size = 256000,
-                                                   .default_hidden_size = 8192,
-                                                   .default_num_layers = 40,
-                                                   .default_num_heads = 64,
-                                                   .default_intermediate = 22528,
-                                                   .default_max_positions = 8192,
-                                                   .default_norm_eps = 1e-5,
-                                                   .default_tied = true,
-                                                   .default_bos = 5,
-                                                   .default_eos = 255001});
+  DecoderFields fields = kCohereDecoder;
+  fields.head_dim = "";
+  ModelConfig model = read_decoder_config(config, fields);
   model.norm_kind = NormKind::kLayer;
   model.parallel_branches = true;
   model.attention_bias = config.boolean_or("attention_bias", false);
