@@ -14,6 +14,7 @@
 #include "engine/cpu/flush_denormals.h"
 #include "engine/cpu/host_resources.h"
 #include "engine/cpu/panel_matrix.h"
+#include "engine/cpu/stacked_matrix.h"
 
 namespace tgi {
 
@@ -28,7 +29,10 @@ CpuDevice::CpuDevice(const KernelTable& kernels,
            .num_threads = pool_.num_threads(),
            .memory_bytes = available_memory_bytes() / options.world_size,
            .activation_dtype = DType::kF32,
-           .keeps = {.stored_integers = true, .integer_heads = true, .stored_tables = true},
+           .keeps = {.stored_integers = true,
+                     .integer_heads = true,
+                     .stored_tables = true,
+                     .stacks = true},
            .left_out = std::move(left_out),
            .takes_adapters = true,
            .takes_all_parts = true,
@@ -59,6 +63,10 @@ int64_t CpuDevice::matrix_bytes(std::string_view format,
 std::unique_ptr<Matrix> CpuDevice::make_matrix(std::span<const HostWeight> pieces,
                                                const MatrixStorage& storage) {
   return std::make_unique<PanelMatrix>(pieces, storage, kernels_, pool_);
+}
+
+std::unique_ptr<Matrix> CpuDevice::stack_matrices(std::vector<std::unique_ptr<Matrix>> parts) {
+  return std::make_unique<StackedMatrix>(std::move(parts));
 }
 
 int32_t CpuDevice::add_rope(const RopeSpec& rope) {

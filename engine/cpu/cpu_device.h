@@ -46,6 +46,7 @@ class CpuDevice final : public Device {
                        int64_t cols) const override;
   std::unique_ptr<Matrix> make_matrix(std::span<const HostWeight> pieces,
                                       const MatrixStorage& storage) override;
+  std::unique_ptr<Matrix> stack_matrices(std::vector<std::unique_ptr<Matrix>> parts) override;
 
   int64_t adapter_bytes(std::span<const LowRankPart> parts, DType dtype) const override;
   std::unique_ptr<Adapter> make_adapter(std::span<const LowRankPart> parts, DType dtype) override;
@@ -138,6 +139,7 @@ class CpuDevice final : public Device {
   void rotate_and_store_token(const LatentArgs& args, const float* cos_sin, int64_t token);
   void run_head_tasks(const HeadMatmulArgs& args, size_t first, size_t end);
   void run_matmul(const MatmulArgs& args);
+  void run_matmul(const PanelMatrix& w, const MatmulArgs& args);
   void run_expert_tasks(const ExpertMatmulArgs& args);
   void find_adapter_rows(const Batch& batch);
   // Of rows of experts, args.site is that of the first one. `x_tokens`: of each row the token that

@@ -7,6 +7,7 @@
 #include "engine/cpu/cpu_device_rows.h"
 #include "engine/cpu/matmul_tasks.h"
 #include "engine/cpu/panel_matrix.h"
+#include "engine/cpu/stacked_matrix.h"
 
 namespace tgi {
 
@@ -15,7 +16,27 @@ void CpuDevice::matmul(const MatmulArgs& args) {
 }
 
 void CpuDevice::run_matmul(const MatmulArgs& args) {
-  const auto& w = static_cast<const PanelMatrix&>(*args.w);
+  const auto* const stack = dynamic_cast<const StackedMatrix*>(args.w);
+  if (stack == nullptr) {
+    run_matmul(static_cast<const PanelMatrix&>(*args.w), args);
+    return;
+  }
+  int64_t first = 0;
+  for (size_t i = 0; i < stack->num_parts(); ++i) {
+    const PanelMatrix& w = stack->part(i);
+    MatmulArgs part = args;
+    part.out = args.out.columns(first, w.rows);
+    Tensor bias;
+    if (args.bias != nullptr) {
+      bias = args.bias->columns(first, w.rows);
+      part.bias = &bias;
+    }
+    run_matmul(w, part);
+    first += w.rows;
+  }
+}
+
+void CpuDevice::run_matmul(const PanelMatrix& w, const MatmulArgs& args) {
   MatmulTasks tasks(kernels_, w, args.x.rows, pool_.num_threads());
   if (tasks.take_plain(args.x)) {
     const auto* const plain = static_cast<const std::byte*>(args.x.data);

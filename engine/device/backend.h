@@ -47,6 +47,7 @@ struct MatrixForms {
   bool stored_f8 = false;        // their 8-bit floats, as Quantization::kF8E4M3
   bool integer_heads = false;    // of head_matmul, where weights are rounded while loading
   bool stored_tables = false;    // of checkpoints: 4 bits that stand for numbers, as kNf4 and kFp4
+  bool stacks = false;           // takes stack_matrices
 };
 
 struct DeviceInfo {
@@ -490,6 +491,11 @@ class Device {
   // `storage`; pieces of stored integers keep them where the device has kernels for them.
   virtual std::unique_ptr<Matrix> make_matrix(std::span<const HostWeight> pieces,
                                               const MatrixStorage& storage) = 0;
+  // (optional: MatrixForms.stacks) The rows of matrices of as many columns, one below the other,
+  // each held as it is: for MatmulArgs alone.
+  virtual std::unique_ptr<Matrix> stack_matrices(std::vector<std::unique_ptr<Matrix>> /*parts*/) {
+    throw Error(Code::kUnsupported, "this backend has no kernels for stacks of matrices");
+  }
 
   // --- adapters (optional: DeviceInfo.takes_adapters)
   // What make_adapter will take.

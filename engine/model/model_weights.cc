@@ -196,20 +196,29 @@ class WeightLoader::Loader {
   }
 
   std::unique_ptr<Matrix> load_matrix(std::span<const TensorEntry* const> entries, Role role) {
-    const MatrixStorage storage = storage_.of(entries, role, view_.col_range(*entries.front()));
+    std::vector<std::unique_ptr<Matrix>> parts;
+    for (const MatrixPart& part :
+         storage_.parts(entries, role, view_.col_range(*entries.front()))) {
+      parts.push_back(load_part(part, role));
+    }
+    if (parts.size() == 1) return std::move(parts.front());
+    return device_.stack_matrices(std::move(parts));
+  }
+
+  std::unique_ptr<Matrix> load_part(const MatrixPart& part, Role role) {
     std::vector<HostWeight> pieces;
-    for (const TensorEntry* entry : entries) {
+    for (const TensorEntry* entry : part.entries) {
       for (const Range& rows : view_.row_ranges(*entry)) {
         pieces.push_back(model_.weight_format->slice(model_.json, checkpoint_,
                                                      matrix_spec(model_, *entry), sources(*entry),
-                                                     rows, view_.col_range(*entry), storage));
+                                                     rows, view_.col_range(*entry), part.storage));
       }
     }
     if (role == Role::kLmHead && model_.config.divides_head_rows) {
       for (HostWeight& piece : pieces) piece = divide_rows(piece);
     }
-    std::unique_ptr<Matrix> matrix = device_.make_matrix(pieces, storage);
-    for (const TensorEntry* entry : entries) release(*entry);
+    std::unique_ptr<Matrix> matrix = device_.make_matrix(pieces, part.storage);
+    for (const TensorEntry* entry : part.entries) release(*entry);
     count(matrix->size_bytes);
     return matrix;
   }

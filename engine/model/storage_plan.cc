@@ -19,10 +19,9 @@ StoragePlan::StoragePlan(const LoadedConfig& model,
       keeps_(keeps),
       is_head_apart_(table.find(Role::kLmHead) != nullptr || model.config.gives_vectors) {}
 
-MatrixStorage StoragePlan::of(std::span<const TensorEntry* const> entries,
-                              Role role,
-                              Range cols) const {
-  const TensorEntry& entry = *entries.front();
+std::vector<MatrixPart> StoragePlan::parts(std::span<const TensorEntry* const> entries,
+                                           Role role,
+                                           Range cols) const {
   // Rows of an embedding are only looked up; which experts a token goes to hangs on small
   // differences of the router's few rows; and of few are the coefficients of streams.
   const bool is_embedding = role == Role::kPositionEmbedding || role == Role::kTypeEmbedding ||
@@ -30,21 +29,34 @@ MatrixStorage StoragePlan::of(std::span<const TensorEntry* const> entries,
                             (role == Role::kTokenEmbedding && is_head_apart_);
   const bool is_choice =
       role == Role::kRouter || role == Role::kSharedOutputGate || role == Role::kStreamRouter;
-  if (options_.quantization == Quantization::kNone || is_embedding || is_choice) {
-    const auto storage = [&](const StoredForm& stored) {
-      return storage_of(stored, cols, options_.dtype,
-                        {.f8 = keeps_.stored_f8,
-                         // What a router is stored as its tensors say, and it is small.
-                         .tables = keeps_.stored_tables && !is_choice});
-    };
-    const MatrixStorage first = storage(form(entry));
-    const bool all_alike = std::ranges::all_of(
-        entries, [&](const TensorEntry* other) { return storage(form(*other)) == first; });
-    if (all_alike) return first;
-    std::vector<StoredForm> forms;
-    for (const TensorEntry* each : entries) forms.push_back(form(*each));
-    return storage(common_form(forms));
+  if (options_.quantization != Quantization::kNone && !is_embedding && !is_choice) {
+    return {{entries, rounded(entries, role, cols)}};
   }
+  const auto storage = [&](const StoredForm& stored) {
+    return storage_of(stored, cols, options_.dtype,
+                      {.f8 = keeps_.stored_f8,
+                       // What a router is stored as its tensors say, and it is small.
+                       .tables = keeps_.stored_tables && !is_choice});
+  };
+  std::vector<StoredForm> forms;
+  std::vector<MatrixPart> parts;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    forms.push_back(form(*entries[i]));
+    const MatrixStorage own = storage(forms.back());
+    const bool goes_on = !parts.empty() && parts.back().storage == own;
+    if (!goes_on) parts.push_back({entries.subspan(i, 0), own});
+    std::span<const TensorEntry* const>& last = parts.back().entries;
+    last = {last.data(), last.size() + 1};
+  }
+  const bool is_expert = entries.front()->expert >= 0;
+  if (parts.size() == 1 || (keeps_.stacks && !is_expert)) return parts;
+  return {{entries, storage(common_form(forms))}};
+}
+
+MatrixStorage StoragePlan::rounded(std::span<const TensorEntry* const> entries,
+                                   Role role,
+                                   Range cols) const {
+  const TensorEntry& entry = *entries.front();
   const bool is_head = role == Role::kTokenEmbedding || role == Role::kLmHead;
   const Quantization kind = is_head ? Quantization::kInt8 : options_.quantization;
   for (const TensorEntry* each : entries) check_plain(*each);

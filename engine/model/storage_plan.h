@@ -4,12 +4,18 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "engine/device/backend.h"
 #include "engine/model/model_weights.h"
 #include "engine/model/tensor_table.h"
 
 namespace tgi {
+
+struct MatrixPart {
+  std::span<const TensorEntry* const> entries;
+  MatrixStorage storage;
+};
 
 // References what it is made of.
 class StoragePlan {
@@ -20,11 +26,14 @@ class StoragePlan {
               const MatrixForms& keeps,
               const TensorTable& table);
 
-  // How a matrix that is stacked from these parts is held; `cols` are this rank's. Parts that the
-  // checkpoint stores in different ways are held in one that fits all, else decoded. Throws
-  // kInvalidArgument for a group size that does not divide the columns, and for a matrix that is to
-  // be quantised and is already.
-  MatrixStorage of(std::span<const TensorEntry* const> entries, Role role, Range cols) const;
+  // How a matrix of `entries`, one below the other, is held; `cols` are this rank's. Where the
+  // checkpoint stores them in different ways and the device stacks matrices, those that follow each
+  // other and are alike are a part. A device that does not, and one of experts, holds all in one
+  // way that fits them, else decoded. Throws kInvalidArgument for a group size that does not divide
+  // the columns, and for a matrix that is to be quantised and is already.
+  std::vector<MatrixPart> parts(std::span<const TensorEntry* const> entries,
+                                Role role,
+                                Range cols) const;
 
   // How the matrices of heads are held that latent attention multiplies q and its results with: by
   // head and one of them transposed, so that a checkpoint's own integers are decoded. Every score
@@ -35,6 +44,7 @@ class StoragePlan {
   bool is_quantised(const TensorEntry& entry) const;
 
  private:
+  MatrixStorage rounded(std::span<const TensorEntry* const> entries, Role role, Range cols) const;
   StoredForm form(const TensorEntry& entry) const;
   std::string on_each_rank(const TensorEntry& entry, int64_t cols) const;
   void check_plain(const TensorEntry& entry) const;

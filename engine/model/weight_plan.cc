@@ -44,17 +44,28 @@ class Planner {
   }
 
  private:
-  int64_t matrix_bytes(std::span<const TensorEntry* const> entries, Role role, int64_t rows) const {
+  int64_t matrix_bytes(std::span<const TensorEntry* const> entries, Role role) const {
     const Range cols = view_.col_range(*entries.front());
-    const MatrixStorage storage = storage_.of(entries, role, cols);
-    return device_.matrix_bytes(storage.format(), storage, rows, cols.count);
+    int64_t size_bytes = 0;
+    for (const MatrixPart& part : storage_.parts(entries, role, cols)) {
+      const MatrixStorage& storage = part.storage;
+      size_bytes +=
+          device_.matrix_bytes(storage.format(), storage, num_rows(part.entries), cols.count);
+    }
+    return size_bytes;
+  }
+
+  int64_t num_rows(std::span<const TensorEntry* const> entries) const {
+    int64_t rows = 0;
+    for (const TensorEntry* entry : entries) rows += view_.num_rows(*entry);
+    return rows;
   }
 
   void add_matrix(Role role, int32_t stream = 0) {
     const TensorEntry* entry = view_.table().find(role, -1, stream);
     if (entry == nullptr) return;
     const std::array<const TensorEntry*, 1> one = {entry};
-    size_bytes_ += matrix_bytes(one, role, view_.num_rows(*entry));
+    size_bytes_ += matrix_bytes(one, role);
   }
 
   void add_vector(const TensorEntry* entry) {
@@ -81,10 +92,8 @@ class Planner {
 
   void add_linear(std::span<const LinearPart> parts, int32_t layer, int32_t expert = 0) {
     const std::vector<const TensorEntry*> entries = view_.entries(parts, layer, expert);
-    int64_t rows = 0;
-    for (const TensorEntry* entry : entries) rows += view_.num_rows(*entry);
-    if (!entries.empty()) size_bytes_ += matrix_bytes(entries, parts.front().weight, rows);
-    if (view_.has_bias(parts, layer)) size_bytes_ += rows * int64_t{sizeof(float)};
+    if (!entries.empty()) size_bytes_ += matrix_bytes(entries, parts.front().weight);
+    if (view_.has_bias(parts, layer)) size_bytes_ += num_rows(entries) * int64_t{sizeof(float)};
   }
 
   const LoadedConfig& model_;
@@ -127,7 +136,7 @@ void check_quantization(const LoadedConfig& model, const LoadWeightsOptions& opt
     const TensorEntry* entry = view.table().find(role, layer);
     if (entry == nullptr) return;
     const std::array<const TensorEntry*, 1> one = {entry};
-    (void)storage.of(one, role, view.col_range(*entry));
+    (void)storage.parts(one, role, view.col_range(*entry));
   };
   for (const ModelMatrix& row : kModelMatrices) check(row.role, -1);
   for (const StreamMatrix& row : kStreamMatrices) check(row.role, -1);
@@ -150,10 +159,12 @@ HeldWeights held_weights(const LoadedConfig& model,
     const std::vector<const TensorEntry*> entries = view.entries(parts, layer);
     if (entries.empty()) return;
     for (const TensorEntry* entry : entries) any_quantised |= storage.is_quantised(*entry);
-    const MatrixStorage held =
-        storage.of(entries, parts.front().weight, view.col_range(*entries.front()));
-    types.push_back(held.stored ? quantization_name(held.quantization) : dtype_name(held.dtype));
-    out.group_size = std::max(out.group_size, held.group_size);
+    const Range cols = view.col_range(*entries.front());
+    for (const MatrixPart& part : storage.parts(entries, parts.front().weight, cols)) {
+      const MatrixStorage& held = part.storage;
+      types.push_back(held.stored ? quantization_name(held.quantization) : dtype_name(held.dtype));
+      out.group_size = std::max(out.group_size, held.group_size);
+    }
   };
   for_linears([&](std::span<const LinearPart> parts) {
     for (int32_t layer = 0; layer < model.config.num_layers; ++layer) look_at(parts, layer);

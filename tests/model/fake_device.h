@@ -17,7 +17,8 @@ namespace tgi {
 struct FakeMatrix final : Matrix {
   std::vector<float> values;  // (rows, cols)
   MatrixStorage storage;
-  std::vector<std::string> names;  // of the pieces
+  std::vector<std::string> names;              // of the pieces
+  std::vector<std::unique_ptr<Matrix>> parts;  // of a stack
 
   float at(int64_t row, int64_t col) const { return values[static_cast<size_t>(row * cols + col)]; }
 };
@@ -45,7 +46,10 @@ inline float stored_float(const std::byte* bytes, DType dtype) {
 class FakeDevice final : public Device {
  public:
   // As the devices of the processor.
-  FakeDevice() { info_.keeps.integer_heads = true; }
+  explicit FakeDevice(bool stacks = false) {
+    info_.keeps.integer_heads = true;
+    info_.keeps.stacks = stacks;
+  }
   const DeviceInfo& info() const override { return info_; }
 
   Buffer allocate(size_t size_bytes, std::string_view /*purpose*/) override {
@@ -98,6 +102,16 @@ class FakeDevice final : public Device {
     }
     matrix->size_bytes = matrix_bytes(storage.format(), storage, matrix->rows, matrix->cols);
     allocated_bytes += matrix->size_bytes;
+    return matrix;
+  }
+
+  std::unique_ptr<Matrix> stack_matrices(std::vector<std::unique_ptr<Matrix>> parts) override {
+    auto matrix = std::make_unique<FakeMatrix>();
+    for (const auto& part : parts) {
+      matrix->rows += part->rows;
+      matrix->cols = part->cols;
+    }
+    matrix->parts = std::move(parts);
     return matrix;
   }
 

@@ -165,6 +165,38 @@ TEST_CASE("what is quantised is held as integers where a device can, and only th
   }
 }
 
+TEST_CASE("what is stored in several ways is a stack of parts where a device takes them") {
+  // The parts of the last layer's qkv: names of their pieces, bits and zero points.
+  const std::map<std::string, std::string> expected = {
+      {"ct-int4-asym-f16", "qk 4z v -"},
+      {"ct-mxfp4", "qk m v -"},
+      {"gptq", "qkv 4"},
+  };
+  for (const auto& [name, forms] : expected) {
+    INFO(name);
+    const auto files = open_folder(std::string(TGI_SOURCE_DIR) + "/tests/golden/quantised/" + name);
+    const LoadedConfig model = load_model_config(*files);
+    FakeDevice device(true);
+    const LoadWeightsOptions options{.dtype = DType::kF32};
+    const ModelWeights weights = load_weights(model, *open_checkpoint(*files), device, options);
+    CHECK(device.allocated_bytes == plan_weight_bytes(model, device, options));
+    const FakeMatrix& qkv = fake(*weights.layers.back().qkv.weight);
+    std::vector<const FakeMatrix*> parts;
+    for (const auto& part : qkv.parts) parts.push_back(&fake(*part));
+    if (parts.empty()) parts.push_back(&qkv);
+    std::string got;
+    for (const FakeMatrix* part : parts) {
+      if (!got.empty()) got += " ";
+      for (const std::string& piece : part->names) got += piece[piece.find("_proj") - 1];
+      got += " ";
+      const MatrixStorage& storage = part->storage;
+      got += storage.stored ? sign_of(storage.quantization) : "-";
+      if (storage.stored && storage.zero_points) got += "z";
+    }
+    CHECK(got == forms);
+  }
+}
+
 TEST_CASE("real devices hold as many bytes of the tiny checkpoints as planned") {
   for (const std::string& folder : golden_folders()) {
     INFO(folder);
