@@ -60,8 +60,11 @@ void read_yarn(ModelReader& model, Json& scaling) {
 
 Json read_scaling(ModelReader& model) {
   Json scaling = Json::object();
-  const std::string type = model.find_text("rope.scaling.type").value_or("none");
-  const auto factor = model.find_number("rope.scaling.factor");
+  // Files of before there were kinds have a factor alone, and had another name for it.
+  const std::string type = model.find_text("rope.scaling.type").value_or("linear");
+  const auto older_factor = model.find_number("rope.scale_linear");
+  auto factor = model.find_number("rope.scaling.factor");
+  if (!factor) factor = older_factor;
   const auto original = model.find_integer("rope.scaling.original_context_length");
   const auto attention_factor = model.find_number("rope.scaling.attn_factor");
   model.pass_over("rope.scaling.finetuned");

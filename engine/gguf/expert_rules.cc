@@ -21,8 +21,15 @@ Json read_mlp_layer_types(const ModelReader& model) {
 void read_experts(ModelReader& model, const char* count_field, const char* width_field) {
   model.config[count_field] = model.integer("expert_count");
   model.config["num_experts_per_tok"] = model.integer("expert_used_count");
-  if (!model.has("expert_feed_forward_length")) return;
-  model.config[width_field] = model.one_integer("expert_feed_forward_length");
+  if (model.has("expert_feed_forward_length")) {
+    model.config[width_field] = model.one_integer("expert_feed_forward_length");
+    return;
+  }
+  // ollama's converter leaves it to the tensors: (experts, rows, width).
+  const auto layer = model.find_layer_with("ffn_down_exps.weight");
+  if (!layer) return;
+  model.config[width_field] =
+      model.tensor(fmt::format("blk.{}.ffn_down_exps.weight", *layer)).shape.back();
 }
 
 void expect_gating(ModelReader& model, int64_t expected) {

@@ -14,6 +14,7 @@
 #include "engine/gguf/architectures.h"
 #include "engine/gguf/model_reader.h"
 #include "engine/gguf/tokenizer_files.h"
+#include "engine/gguf/usual_spelling.h"
 #include "engine/gguf/vector_files.h"
 #include "engine/weights/ggml/gguf_checkpoint.h"
 
@@ -99,19 +100,25 @@ class GgufSource final : public FileSource {
         const GgufFile part = parse_gguf(parts_[i].file.bytes(), parts_[i].path);
         tensors.insert(tensors.end(), part.tensors.begin(), part.tensors.end());
       }
-      const gguf::GgufArchitecture& architecture = find_architecture(first.metadata);
-      ModelReader model(first.metadata, tensors);
+      const gguf::UsualSpelling file(first.metadata, tensors);
+      const gguf::GgufArchitecture& architecture = find_architecture(file.metadata());
+      ModelReader model(file.metadata(), file.tensors());
       architecture.read(model);
       texts_.merge(gguf::vector_files(model));
       model.check_all_read();
-      write_texts(model);
-      texts_.merge(gguf::tokenizer_files(first.metadata));
+      write_texts(model, file);
+      texts_.merge(gguf::tokenizer_files(file.metadata()));
     } catch (const Error& error) {
       throw error.in(path_);
     }
   }
 
   static void check_type(const GgufMetadata& metadata) {
+    if (metadata.find_text("general.architecture").value_or("") == "clip") {
+      throw Error(Code::kInvalidArgument,
+                  "general.architecture: the file is the part of a model that sees images or hears "
+                  "(mmproj), which is not supported; load the model's own file, for text");
+    }
     if (!is_adapter(metadata)) return;
     throw Error(Code::kInvalidArgument,
                 "general.type: the file is an adapter and no model; load its base model, and name "
@@ -139,8 +146,14 @@ class GgufSource final : public FileSource {
         fmt::format("general.architecture: '{}' is not supported; known are {}", name, known));
   }
 
-  void write_texts(const ModelReader& model) {
+  void write_texts(const ModelReader& model, const gguf::UsualSpelling& file) {
     gguf::TensorIndex made = model.make_index();
+    for (Json& tensor : made.index["tensors"]) {
+      for (const char* member : {"tensor", "turn"}) {
+        if (!tensor.contains(member)) continue;
+        tensor[member] = file.stored_name(tensor.at(member).get<std::string>());
+      }
+    }
     for (const Part& part : parts_) made.index["files"].push_back(part.name);
     Json config = model.config;
     config["quantization_config"] = {{"quant_method", "gguf"}, {"types", std::move(made.types)}};

@@ -61,11 +61,23 @@ std::optional<int64_t> GgufVocabulary::id_of_key(const GgufMetadata& metadata,
   // Files say that there is none by -1, of 32 bits without a sign too.
   constexpr int64_t kNone = 0xFFFFFFFF;
   if (!id || *id == -1 || *id == kNone) return std::nullopt;
-  if (*id < 0 || *id >= size()) {
-    throw Error(Code::kInvalidArgument,
-                fmt::format("{}: expected a token id from 0 to {}, got {}", full, size() - 1, *id));
-  }
+  check_id(full, *id);
   return *id;
+}
+
+std::vector<int64_t> GgufVocabulary::ids_of_key(const GgufMetadata& metadata,
+                                                const std::string& key) const {
+  const std::string full = "tokenizer.ggml." + key;
+  if (!metadata.has(full)) return {};
+  std::vector<int64_t> ids = metadata.integers(full);
+  for (const int64_t id : ids) check_id(full, id);
+  return ids;
+}
+
+void GgufVocabulary::check_id(const std::string& key, int64_t id) const {
+  if (id >= 0 && id < size()) return;
+  throw Error(Code::kInvalidArgument,
+              fmt::format("{}: expected a token id from 0 to {}, got {}", key, size() - 1, id));
 }
 
 }  // namespace tgi::gguf

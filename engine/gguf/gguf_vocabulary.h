@@ -34,8 +34,12 @@ class GgufVocabulary {
 
   // The token that "tokenizer.ggml.KEY" names; nothing when there is none, or -1.
   std::optional<int64_t> id_of_key(const GgufMetadata& metadata, const std::string& key) const;
+  // The same of a list of tokens.
+  std::vector<int64_t> ids_of_key(const GgufMetadata& metadata, const std::string& key) const;
 
  private:
+  void check_id(const std::string& key, int64_t id) const;  // throws kInvalidArgument
+
   std::vector<std::string_view> tokens_;
   std::vector<TokenType> types_;
   std::vector<double> scores_;

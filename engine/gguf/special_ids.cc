@@ -75,6 +75,7 @@ constexpr std::string_view kEndTexts[] = {
     "<REPO>",
     "<reponame>",
     "<|file_sep|>",
+    "<|ifm|im_end|>",
 };
 constexpr const char* kEndKeys[] = {"eos_token_id",     "eot_token_id",     "eom_token_id",
                                     "fim_pad_token_id", "fim_rep_token_id", "fim_sep_token_id"};
@@ -111,6 +112,7 @@ std::vector<int64_t> find_end_ids(const GgufVocabulary& vocabulary,
     if (const auto id = vocabulary.id_of_key(metadata, key)) ends.insert(*id);
   }
   if (ids.eos) ends.insert(*ids.eos);
+  for (const int64_t id : vocabulary.ids_of_key(metadata, "eos_token_ids")) ends.insert(id);
   std::set<std::string_view> texts;
   for (int64_t id = 0; id < vocabulary.size(); ++id) {
     if (ends_by_text(vocabulary, id)) ends.insert(id);

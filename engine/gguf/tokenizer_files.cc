@@ -33,6 +33,7 @@ constexpr std::string_view kKnownKeys[] = {
     "ggml.merges",
     "ggml.bos_token_id",
     "ggml.eos_token_id",
+    "ggml.eos_token_ids",  // all of them, in ollama's files
     "ggml.eot_token_id",
     "ggml.eom_token_id",
     "ggml.unknown_token_id",
@@ -62,6 +63,13 @@ constexpr std::string_view kKnownKeys[] = {
     "ggml.prefix_token_id",
     "ggml.suffix_token_id",
     "ggml.middle_token_id",
+    // Whether there is one: nothing is put around a text by them.
+    "ggml.add_cls_token",
+    "ggml.add_mask_token",
+    "ggml.add_padding_token",
+    "ggml.add_unknown_token",
+    // Of images, which no text is answered with.
+    "ggml.suppress_tokens",
     "ggml.image_token_id",
     "ggml.start_header_id",
     "ggml.end_header_id",
@@ -126,9 +134,28 @@ Made make_bpe(const Context& context, std::string_view pre_name, bool always_bos
           .ends = ends};
 }
 
+// Files without a name for how texts are cut: of the first weeks of Llama 3, and ollama's, whose
+// converter knows few. What a token is called at its place tells whose vocabulary it is.
+struct KnownVocabulary {
+  int64_t id;
+  std::string_view token;
+  std::string_view pre;
+};
+constexpr KnownVocabulary kKnownVocabularies[] = {{128009, "<|eot_id|>", "llama-bpe"},
+                                                  {151644, "<|im_start|>", "qwen2"},
+                                                  {200012, "<|call|>", "gpt-4o"}};
+
+std::string_view pre_of_vocabulary(const GgufVocabulary& vocabulary) {
+  for (const KnownVocabulary& one : kKnownVocabularies) {
+    if (one.id < vocabulary.size() && vocabulary.token(one.id) == one.token) return one.pre;
+  }
+  return "default";
+}
+
 Made make_gpt2(const Context& context) {
-  return make_bpe(context, context.metadata.find_text("tokenizer.ggml.pre").value_or("default"),
-                  false);
+  const std::string_view pre = context.metadata.find_text("tokenizer.ggml.pre").value_or("");
+  const bool is_unknown = pre.empty() || pre == "default";
+  return make_bpe(context, is_unknown ? pre_of_vocabulary(context.vocabulary) : pre, false);
 }
 
 // Files of this kind exist that say add_bos_token is false, which the model can't do without.

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <cstdint>
+#include <span>
 #include <string_view>
+#include <utility>
 
+#include "base/base64.h"
 #include "base/error.h"
 #include "base/json.h"
 
@@ -13,34 +15,24 @@ namespace {
 
 constexpr const char* kCharsmap = "tokenizer.ggml.precompiled_charsmap";
 
-// What characters become before; empty where they stay.
-std::string_view charsmap_of(const GgufMetadata& metadata) {
+// What characters become before, in base64; empty where they stay. ollama's converter has left it
+// in base64, a text for each digit.
+std::string charsmap_of(const GgufMetadata& metadata) {
   const GgufValue* value = metadata.find(kCharsmap);
   if (value == nullptr) return "";
+  if (value->type == GgufValueType::kArray && value->element_type == GgufValueType::kString) {
+    std::string digits;
+    for (const std::string_view digit : metadata.texts(kCharsmap)) digits += digit;
+    const std::string bytes = decode_base64(digits);
+    return encode_base64(std::as_bytes(std::span(bytes)));
+  }
   const bool is_bytes =
       value->type == GgufValueType::kArray &&
       (value->element_type == GgufValueType::kUint8 || value->element_type == GgufValueType::kInt8);
   if (!is_bytes) {
     throw Error(Code::kInvalidArgument, fmt::format("{}: expected an array of bytes", kCharsmap));
   }
-  return {reinterpret_cast<const char*>(value->bytes.data()), value->bytes.size()};
-}
-
-std::string base64(std::string_view bytes) {
-  constexpr std::string_view kDigits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  for (size_t at = 0; at < bytes.size(); at += 3) {
-    const std::string_view group = bytes.substr(at, 3);
-    uint32_t bits = 0;
-    for (size_t i = 0; i < 3; ++i) {
-      bits = bits << 8 | (i < group.size() ? static_cast<unsigned char>(group[i]) : 0U);
-    }
-    for (size_t i = 0; i < 4; ++i) {
-      out += i <= group.size() ? kDigits[bits >> (18 - 6 * i) & 63] : '=';
-    }
-  }
-  return out;
+  return encode_base64(value->bytes);
 }
 
 Json replace_pattern(std::string_view pattern, std::string_view content) {
@@ -49,8 +41,8 @@ Json replace_pattern(std::string_view pattern, std::string_view content) {
 
 Json normalizer(const GgufMetadata& metadata) {
   Json steps = Json::array();
-  if (const std::string_view charsmap = charsmap_of(metadata); !charsmap.empty()) {
-    steps.push_back({{"type", "Precompiled"}, {"precompiled_charsmap", base64(charsmap)}});
+  if (std::string charsmap = charsmap_of(metadata); !charsmap.empty()) {
+    steps.push_back({{"type", "Precompiled"}, {"precompiled_charsmap", std::move(charsmap)}});
   }
   if (metadata.find_boolean("tokenizer.ggml.remove_extra_whitespaces").value_or(true)) {
     steps.push_back(replace_pattern(R"(\A +| +\z)", ""));

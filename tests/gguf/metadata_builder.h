@@ -59,6 +59,10 @@ class MetadataBuilder {
     for (const float value : values) bytes += bytes_of(value);
     return put(key, GgufValueType::kArray, bytes, GgufValueType::kFloat32, values.size());
   }
+  MetadataBuilder& set(const std::string& key, const GgufValue& value) {
+    values_[key] = value;
+    return *this;
+  }
   MetadataBuilder& remove(const std::string& key) {
     values_.erase(key);
     return *this;

@@ -111,6 +111,43 @@ TEST_CASE("a turn ends with tokens of the texts that families gave them") {
   CHECK(ends_of({"</s>", "<|tool_response>"}, kControl) == Json({1}));
 }
 
+TEST_CASE("a turn ends with all tokens of a list") {
+  MetadataBuilder metadata = letters();
+  metadata.set("tokenizer.ggml.eos_token_ids", Numbers{5, 1, 3});
+  CHECK(ends_of(metadata) == Json({1, 3, 5}));
+  metadata.set("tokenizer.ggml.eos_token_ids", Numbers{5, 6});
+  CHECK(has(refusal(metadata, Code::kInvalidArgument), "tokenizer.ggml.eos_token_ids"));
+}
+
+TEST_CASE("a vocabulary whose cuts are not named is known by a token at its place") {
+  Texts tokens(128010, "x");
+  for (size_t i = 0; i < tokens.size(); ++i) tokens[i] = "t" + std::to_string(i);
+  const auto cuts = [&](const char* pre) {
+    MetadataBuilder metadata = vocabulary_of(tokens, Numbers(tokens.size(), kNormal));
+    metadata.set("tokenizer.ggml.bos_token_id", 0);
+    if (pre != nullptr) metadata.set("tokenizer.ggml.pre", pre);
+    return file_of(metadata, "tokenizer.json")["pre_tokenizer"];
+  };
+  const Json of_llama3 = cuts("llama-bpe");
+  CHECK(cuts(nullptr) != of_llama3);
+  tokens[128009] = "<|eot_id|>";
+  for (const char* pre : {"", "default", static_cast<const char*>(nullptr)}) {
+    CHECK(cuts(pre) == of_llama3);
+  }
+  CHECK(cuts("gpt-2") != of_llama3);
+}
+
+TEST_CASE("what characters become may be in base64, a text for each digit") {
+  MetadataBuilder metadata = letters();
+  metadata.set("tokenizer.ggml.model", "t5")
+      .set("tokenizer.ggml.scores", std::vector<float>(6, -1.0F))
+      .set("tokenizer.ggml.precompiled_charsmap", Texts{"A", "A", "A", "A", "A", "A", "=", "="});
+  const Json tree = file_of(metadata, "tokenizer.json");
+  CHECK(tree["normalizer"].dump().find("\"AAAAAA==\"") != std::string::npos);
+  metadata.set("tokenizer.ggml.precompiled_charsmap", Texts{"A", "?"});
+  CHECK_THROWS_AS(gguf::tokenizer_files(metadata.build()), Error);
+}
+
 TEST_CASE("the end of a message is no end of a turn where another token is") {
   CHECK(ends_of({"<|end|>", "<|return|>", "<|call|>"}, kControl) == Json({1, 2}));
   CHECK(ends_of({"<|end|>", "<|flush|>", "<|calls|>"}, kControl) == Json({1, 2}));

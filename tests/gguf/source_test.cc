@@ -141,6 +141,42 @@ TEST_CASE("a model of GGUF in parts is opened by any of them") {
   check_whole(*open_model_files(folder.path()));
 }
 
+TEST_CASE("the part of a model that sees is told from the model") {
+  check_refused({text_value("general.architecture", "clip"), text_value("general.type", "mmproj")},
+                {}, "mmproj");
+}
+
+TEST_CASE("experts of Mixtral that are a tensor each are read") {
+  std::vector<GgufTestValue> values = llama_values();
+  values.push_back(u32_value("llama.expert_count", 2));
+  values.push_back(u32_value("llama.expert_used_count", 1));
+  std::vector<GgufTestTensor> tensors = llama_tensors();
+  std::erase_if(tensors, [](const auto& one) {
+    return one.name.find("ffn_") != std::string::npos && one.name != "blk.0.ffn_norm.weight";
+  });
+  tensors.push_back(zeros("blk.0.ffn_gate_inp.weight", {kHidden, 2}));
+  for (const std::string expert : {"0", "1"}) {
+    tensors.push_back(zeros("blk.0.ffn_gate." + expert + ".weight", {kHidden, kWidth}));
+    tensors.push_back(zeros("blk.0.ffn_up." + expert + ".weight", {kHidden, kWidth}));
+    tensors.push_back(zeros("blk.0.ffn_down." + expert + ".weight", {kWidth, kHidden}));
+  }
+  const TempFolder folder;
+  write_file(folder.file("m.gguf"), gguf_file(values, tensors));
+  check_whole(*open_gguf(folder.file("m.gguf")));
+}
+
+TEST_CASE("a factor without a kind stretches positions, under its older name too") {
+  for (const char* key : {"llama.rope.scaling.factor", "llama.rope.scale_linear"}) {
+    std::vector<GgufTestValue> values = llama_values();
+    values.push_back(number_value(key, 4.0F));
+    const TempFolder folder;
+    write_file(folder.file("m.gguf"), gguf_file(values, llama_tensors()));
+    const auto files = open_gguf(folder.file("m.gguf"));
+    CHECK(parse_json(*files->find_text("config.json"))["rope_scaling"] ==
+          Json({{"rope_type", "linear"}, {"factor", 4.0}}));
+  }
+}
+
 TEST_CASE("Apertus's activation has numbers for each layer, or the file is refused") {
   std::vector<GgufTestValue> values = llama_values();
   for (GgufTestValue& value : values) {

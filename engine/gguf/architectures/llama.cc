@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <string>
+#include <utility>
 
 #include "base/error.h"
 #include "engine/gguf/architectures.h"
@@ -16,6 +17,22 @@ void name_mixtral_experts(ModelReader& model) {
   model.name("blk.{layer}.ffn_up_exps", moe + "experts.{expert}.w3");
 }
 
+namespace {
+
+// Mixtral's files of the first months have a tensor for each expert.
+void name_single_experts(ModelReader& model, int64_t num_experts) {
+  const std::string moe = "model.layers.{layer}.block_sparse_moe.";
+  for (int64_t expert = 0; expert < num_experts; ++expert) {
+    for (const auto& [stored, name] :
+         {std::pair{"ffn_gate", "w1"}, {"ffn_down", "w2"}, {"ffn_up", "w3"}}) {
+      model.name(fmt::format("blk.{{layer}}.{}.{}", stored, expert),
+                 fmt::format("{}experts.{}.{}", moe, expert, name));
+    }
+  }
+}
+
+}  // namespace
+
 void read_llama(ModelReader& model) {
   const auto num_experts = model.find_integer("expert_count").value_or(0);
   const auto used = model.find_integer("expert_used_count");
@@ -24,6 +41,7 @@ void read_llama(ModelReader& model) {
     model.config["num_local_experts"] = num_experts;
     if (used) model.config["num_experts_per_tok"] = *used;
     name_mixtral_experts(model);
+    if (model.find_layer_with("ffn_gate.0.weight")) name_single_experts(model, num_experts);
   } else {
     read_decoder(model, "LlamaForCausalLM", "llama");
     read_biases(model);

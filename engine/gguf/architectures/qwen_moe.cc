@@ -16,7 +16,7 @@ void read_qwen2moe(ModelReader& model) {
   read_decoder(model, "Qwen2MoeForCausalLM", "qwen2_moe");
   read_experts(model, "num_experts", "moe_intermediate_size");
   Json& config = model.config;
-  config["norm_topk_prob"] = false;
+  config["norm_topk_prob"] = model.find_boolean("expert_weights_norm").value_or(false);
   const auto shared = model.find_integer("expert_shared_feed_forward_length");
   config["shared_expert_intermediate_size"] =
       shared ? *shared : config.at("intermediate_size").get<int64_t>();
@@ -29,7 +29,7 @@ void read_qwen2moe(ModelReader& model) {
 void read_qwen3moe(ModelReader& model) {
   read_decoder(model, "Qwen3MoeForCausalLM", "qwen3_moe");
   read_experts(model, "num_experts", "moe_intermediate_size");
-  model.config["norm_topk_prob"] = true;
+  model.config["norm_topk_prob"] = model.find_boolean("expert_weights_norm").value_or(true);
   read_attention_bias(model);
   name_outer(model);
   name_norms(model);

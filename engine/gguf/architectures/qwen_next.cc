@@ -123,6 +123,7 @@ void read_delta(ModelReader& model, bool take_turns) {
   model.name("blk.{layer}.ssm_out", rule + "out_proj");
   if (has_experts) {
     read_experts(model, "num_experts", "moe_intermediate_size");
+    expect_normed_weights(model);
     config["shared_expert_intermediate_size"] = model.integer("expert_shared_feed_forward_length");
     name_qwen_experts(model);
   } else {
