@@ -379,6 +379,15 @@ TEST_CASE("what cannot be enforced is refused with its path") {
       {R"({"type":"object","minProperties":2})", "schema #/minProperties: that 2 members have"},
       {R"({"not":{"uniqueItems":true}})", "schema #/not: what does not satisfy this cannot be"},
       {R"({"type":"strnig"})", "schema #/type: expected null, boolean, number, integer"},
+      {R"({"type":"OBJECT"})", "got the string \"OBJECT\"; write \"object\""},
+      {R"({"type":["dict","null"]})", "got the string \"dict\"; write \"object\""},
+      {R"({"type":"any"})", "got the string \"any\"; take it out when any type will do"},
+      {R"({"properties":{"a":{"type":"string","required":true}}})",
+       "schema #/properties/a/required: expected an array of names, got true; the object that has"},
+      {R"({"$ref":"#/$defs/a","$defs":{"b":{"anyof":[]}}})",
+       "schema #/$defs/b/anyof: \"anyof\" is no keyword of JSON Schema"},
+      {R"({"$ref":"#/$defs/a","$defs":{"b":{"anyof":[]}}})",
+       "; besides, schema #/$ref: \"#/$defs/a\" leads nowhere"},
       {R"({"minimum":"3"})", "schema #/minimum: expected a number, got the string \"3\""},
       {R"({"minLength":-1})", "schema #/minLength: expected a whole number that is not negative"},
       {R"({"multipleOf":0})", "schema #/multipleOf: expected a number above 0"},
@@ -449,6 +458,62 @@ TEST_CASE("large schemas compile, or are refused, within bounds") {
 }
 
 // Made by scripts/golden/make_schema_cases.
+TEST_CASE("the member that a discriminator names is written, with the values of its branch") {
+  // As pydantic writes classes whose tags have defaults, and reads no value without its tag.
+  const std::string pets = R"(,"$defs":{
+      "Cat":{"type":"object","properties":{"kind":{"const":"cat","default":"cat"},"n":{"type":"integer"}}},
+      "Dog":{"type":"object","properties":{"kind":{"enum":["dog","hound"]},"n":{"type":"integer"}}}}})";
+  for (const std::string choice : {"oneOf", "anyOf"}) {
+    check_texts("{\"" + choice +
+                    R"(":[{"$ref":"#/$defs/Cat"},{"$ref":"#/$defs/Dog"},{"type":"null"}],
+        "discriminator":{"propertyName":"kind","mapping":{"cat":"#/$defs/Cat"}})" +
+                    pets,
+                {R"({"kind":"cat"})", R"({"kind":"hound","n":1})", "null"},
+                {"{}", R"({"n":1})", R"({"kind":"cow"})"});
+  }
+  check_texts(R"({"oneOf":[{"$ref":"#/$defs/Cat"},{"$ref":"#/$defs/Dog"}])" + pets,
+              {R"({"kind":"cat"})", R"({"kind":"dog","n":1})"}, {"{}", R"({"n":1})"});
+  // OpenAPI's own way: the values are only in the mapping, or the name of the schema.
+  check_texts(R"({"oneOf":[{"$ref":"#/$defs/Cat"},{"$ref":"#/$defs/Dog"}],
+      "discriminator":{"propertyName":"kind","mapping":{"cat":"#/$defs/Cat","kitten":"Cat"}},"$defs":{
+      "Pet":{"type":"object","required":["kind"],"properties":{"kind":{"type":"string"}}},
+      "Cat":{"allOf":[{"$ref":"#/$defs/Pet"},{"properties":{"lives":{"type":"integer"}},"required":["lives"]}]},
+      "Dog":{"allOf":[{"$ref":"#/$defs/Pet"},{"properties":{"tail":{"type":"integer"}},"required":["tail"]}]}}})",
+              {R"({"kind":"cat","lives":9})", R"({"kind":"kitten","lives":9})",
+               R"({"kind":"Dog","tail":1})"},
+              {R"({"kind":"Dog","lives":9})", R"({"kind":"dog","tail":1})", R"({"lives":9})"},
+              {.closes_objects = true});
+  // To JSON Schema a value is still of one branch only, whatever its tag.
+  check_texts(
+      R"({"oneOf":[{"$ref":"#/$defs/A"},{"$ref":"#/$defs/B"}],"discriminator":{"propertyName":"t"},"$defs":{
+      "A":{"type":"object","properties":{"t":{"type":"string"},"n":{"type":"integer"}}},
+      "B":{"type":"object","properties":{"t":{"type":"string"},"n":{"type":"string"}}}}})",
+      {R"({"t":"A","n":1})", R"({"t":"B","n":"x"})"}, {R"({"t":"A"})", R"({"n":1})"});
+  // A hint that says nothing, or the wrong thing, takes no values away.
+  check_texts(R"({"anyOf":[{"type":"object","properties":{"a":{"type":"null"}},
+      "additionalProperties":false}],"discriminator":{"propertyName":"kind"}})",
+              {"{}", R"({"a":null})"}, {R"({"kind":1})"});
+  check_texts(R"({"anyOf":[{"properties":{"a":{"type":"null"}}}],"discriminator":"a"})",
+              {"{}", R"({"a":null})"}, {R"({"a":1})"});
+}
+
+TEST_CASE("branches that are too many to combine are told apart by a member that they list") {
+  ordered_json schema;
+  for (int i = 0; i < 12; ++i) {
+    ordered_json branch = {{"type", "object"}};
+    for (int k = 0; k < 8; ++k) {
+      branch["properties"]["m" + std::to_string((3 * i + k) % 17)] = {
+          {"type", k % 2 == 0 ? "string" : "integer"}};
+    }
+    branch["properties"]["type"] = {{"const", "t" + std::to_string(i)}};
+    schema["oneOf"].push_back(branch);
+  }
+  check_texts(schema.dump(), {R"({"m0":"a","type":"t0"})", R"({"type":"t11"})"},
+              {R"({"m0":1,"type":"t0"})", R"({"m0":"a"})", "{}", R"({"type":"t12"})"});
+  for (auto& branch : schema["oneOf"]) branch["properties"]["type"] = {{"type", "string"}};
+  CHECK_THAT(refusal_of(schema.dump()), Catch::Contains("too many to combine"));
+}
+
 TEST_CASE("schemas as pydantic, OpenAI's clients and zod write them") {
   std::ifstream file(std::string(TGI_SOURCE_DIR) + "/tests/guide/golden/schema_cases.jsonl");
   REQUIRE(file.good());

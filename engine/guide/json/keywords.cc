@@ -23,6 +23,7 @@ constexpr KeywordRow kRows[] = {
     {"allOf", Use::kEnforced},
     {"anyOf", Use::kEnforced},
     {"oneOf", Use::kEnforced},
+    {"discriminator", Use::kEnforced},  // OpenAPI
     {"not", Use::kEnforced},
     {"if", Use::kEnforced},
     {"then", Use::kEnforced},
@@ -81,7 +82,6 @@ constexpr KeywordRow kRows[] = {
     {"contentEncoding", Use::kDescribes},
     {"contentMediaType", Use::kDescribes},
     {"contentSchema", Use::kDescribes},
-    {"discriminator", Use::kDescribes},  // OpenAPI: which branch of oneOf to look at first
     {"externalDocs", Use::kDescribes},
     {"xml", Use::kDescribes},
     {"strict", Use::kDescribes},  // OpenAI's, beside a schema of a function

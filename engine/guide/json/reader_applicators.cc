@@ -62,9 +62,13 @@ void SchemaReader::apply_any(const SchemaPlace& schema, Alternatives& values) {
   if (list == nullptr) return;
   const std::string at = schema.path + "/anyOf";
   expect_list(*list, at);
+  const std::string* const tag = tag_of(schema);
   Alternatives result;
   for (size_t i = 0; i < list->size(); ++i) {
-    const Alternatives& branch = alternatives_of((*list)[i], at + "/" + std::to_string(i));
+    Alternatives branch = alternatives_of((*list)[i], at + "/" + std::to_string(i));
+    if (tag != nullptr) {
+      branch = with_tag(std::move(branch), *tag, tag_values(schema, (*list)[i]));
+    }
     // Several branches together have seen more members and items than each of them.
     Alternatives more = algebra_.both(values, branch, at);
     if (document_.uses_unevaluated() && has_evaluated(branch)) {
@@ -80,22 +84,41 @@ void SchemaReader::apply_one(const SchemaPlace& schema, Alternatives& values) {
   if (list == nullptr) return;
   const std::string at = schema.path + "/oneOf";
   expect_list(*list, at);
+  const std::string* const tag = tag_of(schema);
   std::vector<Alternatives> branches;
+  std::vector<Alternatives> written;  // of each branch
   for (size_t i = 0; i < list->size(); ++i) {
     const std::string path = at + "/" + std::to_string(i);
     branches.push_back(algebra_.both(values, alternatives_of((*list)[i], path), path));
+    written.push_back(tag == nullptr
+                          ? branches.back()
+                          : with_tag(branches.back(), *tag, tag_values(schema, (*list)[i])));
   }
+  try {
+    values = one_of(written, branches, *list, at);
+  } catch (const Error&) {
+    if (!tell_apart(written, branches)) throw;
+    values.clear();
+    for (const Alternatives& branch : written) algebra_.add(values, branch, at);
+  }
+}
+
+// What is written of one branch and is of no other.
+Alternatives SchemaReader::one_of(const std::vector<Alternatives>& written,
+                                  const std::vector<Alternatives>& branches,
+                                  const OrderedJson& list,
+                                  const std::string& at) {
   Alternatives result;
   for (size_t i = 0; i < branches.size(); ++i) {
-    Alternatives only = branches[i];
+    Alternatives only = written[i];
     for (size_t j = 0; j < branches.size() && !only.empty(); ++j) {
       if (j == i || algebra_.are_surely_disjoint(only, branches[j])) continue;
       const std::string path = at + "/" + std::to_string(j);
-      only = without(only, alternatives_of((*list)[j], path), path);
+      only = without(only, alternatives_of(list[j], path), path);
     }
     algebra_.add(result, only, at);
   }
-  values = std::move(result);
+  return result;
 }
 
 void SchemaReader::apply_not(const SchemaPlace& schema, Alternatives& values) {

@@ -112,7 +112,9 @@ void SchemaReader::read_required(const SchemaPlace& schema, ObjectSet& set) {
   if (names == nullptr) return;
   const std::string at = schema.path + "/required";
   if (!names->is_array()) {
-    reject_schema(at, "expected an array of names, got " + described_json(*names));
+    reject_schema(
+        at, "expected an array of names, got " + described_json(*names) +
+                (names->is_boolean() ? "; the object that has the member lists its name" : ""));
   }
   for (const OrderedJson& name : *names) {
     if (!name.is_string()) reject_schema(at, "expected names, got " + described_json(name));

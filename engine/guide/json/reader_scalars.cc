@@ -22,6 +22,40 @@ constexpr std::array<std::pair<std::string_view, JsonType>, 7> kTypeNames = {
      {"array", JsonType::kArray},
      {"object", JsonType::kObject}}};
 
+// What Python, Gemini's API and others call types.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 17> kTypesElsewhere = {
+    {{"dict", "object"},
+     {"map", "object"},
+     {"struct", "object"},
+     {"list", "array"},
+     {"tuple", "array"},
+     {"set", "array"},
+     {"str", "string"},
+     {"text", "string"},
+     {"enum", "string"},
+     {"int", "integer"},
+     {"long", "integer"},
+     {"float", "number"},
+     {"double", "number"},
+     {"decimal", "number"},
+     {"bool", "boolean"},
+     {"none", "null"},
+     {"nonetype", "null"}}};
+
+std::string type_meant(const OrderedJson& name) {
+  if (!name.is_string()) return "";
+  const std::string letters = bare_name(name.get<std::string>());
+  if (letters == "any" || letters == "unknown") return "; take it out when any type will do";
+  std::string_view meant;
+  for (const auto& [type, _] : kTypeNames) {
+    if (letters == type) meant = type;
+  }
+  for (const auto& [type, instead] : kTypesElsewhere) {
+    if (letters == type) meant = instead;
+  }
+  return meant.empty() ? "" : "; write \"" + std::string(meant) + "\"";
+}
+
 Alternative* find_type(Alternatives& values, JsonType type) {
   for (Alternative& value : values) {
     if (value.type == type) return &value;
@@ -47,7 +81,7 @@ Alternatives SchemaReader::types(const SchemaPlace& schema) {
     });
     if (row == kTypeNames.end()) {
       reject_schema(at, "expected null, boolean, number, integer, string, array or object, got " +
-                            described_json(name));
+                            described_json(name) + type_meant(name));
     }
     Alternative* known = find_type(values, row->second);
     if (known == nullptr) {

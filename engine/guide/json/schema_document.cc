@@ -39,8 +39,9 @@ const std::string* string_member(const OrderedJson& object, const char* key) {
 
 Draft draft_of(const std::string& dialect, const std::string& at) {
   // Those of others are one of these with words that describe.
-  constexpr std::array<std::pair<std::string_view, Draft>, 8> kDialects = {
+  constexpr std::array<std::pair<std::string_view, Draft>, 9> kDialects = {
       {{"json-schema.org/draft/2020-12/schema", Draft::k2020},
+       {"json-schema.org/schema", Draft::k2020},  // "the newest"
        {"spec.openapis.org/oas/3.1/dialect/base", Draft::k2020},
        {"spec.openapis.org/oas/3.1/dialect/2024-11-10", Draft::k2020},
        {"iglucentral.com/schemas/com.snowplowanalytics.self-desc/schema/jsonschema/1-0-0",

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <string>
@@ -71,6 +72,15 @@ class SchemaReader {
                  const Alternatives& then,
                  const std::string& at,
                  Alternatives& values);
+  // Members that tell branches apart (reader_tags.cc).
+  const std::string* tag_of(const SchemaPlace& schema) const;  // null: `discriminator` names none
+  Demand tag_values(const SchemaPlace& schema, const OrderedJson& branch);
+  Alternatives with_tag(Alternatives branch, const std::string& name, Demand values);
+  bool tell_apart(std::vector<Alternatives>& written, const std::vector<Alternatives>& branches);
+  Alternatives one_of(const std::vector<Alternatives>& written,
+                      const std::vector<Alternatives>& branches,
+                      const OrderedJson& list,
+                      const std::string& at);
   void apply_unevaluated(const SchemaPlace& schema, Alternatives& values);
   void evaluate_rest(Demand demand, Alternative& value);
   void evaluate_items(Demand demand, Alternative& value);
@@ -93,6 +103,7 @@ class SchemaReader {
   SetAlgebra algebra_;
   std::map<DemandLiteral, Entry> literals_;
   std::unordered_map<int32_t, Entry> demand_entries_;
+  std::deque<OrderedJson> made_;  // constants that the document lacks
   int32_t depth_ = 0;
   int32_t proofs_ = 0;  // of emptiness, one in the other
 };
