@@ -28,6 +28,8 @@ constexpr std::string_view kNormedHeadRefusal =
     "of a head whose rows are divided by their lengths, which adapters of it would change";
 constexpr std::string_view kOuterRefusal =
     "of what changes the width of embeddings, whose adapters are not supported";
+constexpr std::string_view kSharedRefusal =
+    "of layers that share their weights, whose adapters are not supported";
 constexpr std::string_view kVectorRefusal = "not of a linear of the model";
 
 std::vector<std::string_view> split(std::string_view name) {
@@ -85,6 +87,7 @@ std::string_view refusal_of_entry(const TensorEntry& entry) {
     case Role::kLayerInputTable:
     case Role::kLayerInputIn:
     case Role::kEmbeddingIn:
+    case Role::kEmbeddingInBias:
     case Role::kHeadIn:
       return kOuterRefusal;
     case Role::kLatentUp:
@@ -118,7 +121,7 @@ ModuleSites::ModuleSites(const LoadedConfig& model) {
   add_others(table, model.config);
   num_experts_ = model.config.experts.num_experts;
   for (int32_t layer = 0; layer < model.config.num_layers; ++layer) {
-    add_linears(table, layer);
+    add_linears(table, layer, model.config.num_stored_layers > 0);
     add_experts(table, layer);
   }
   add_head(model, table);
@@ -160,13 +163,13 @@ void ModuleSites::add_others(const TensorTable& table, const ModelConfig& config
   }
 }
 
-void ModuleSites::add_linears(const TensorTable& table, int32_t layer) {
+void ModuleSites::add_linears(const TensorTable& table, int32_t layer, bool is_shared) {
   for (size_t linear = 0; linear < static_cast<size_t>(kSitesOfLayer); ++linear) {
     for (const LinearPart& part : linear_parts({.layer = layer, .linear = linear})) {
       const TensorEntry* entry = table.find(part.weight, layer);
       if (entry == nullptr) continue;
       ModuleTarget& found = target(*entry);
-      found.refusal = {};
+      found.refusal = is_shared ? kSharedRefusal : std::string_view();
       found.parts.push_back({.layer = layer, .linear = linear, .role = part.weight});
     }
   }

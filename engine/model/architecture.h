@@ -32,8 +32,9 @@ enum class Role : uint8_t {
   kStreamIn,         // from the embedding to each further stream
   kStreamOut,        // from each further stream to the last hidden state
   kEmbeddingIn,      // from a row of the table to the stream
-  kHiddenNorm,       // of the hidden states that a layer for the next tokens reads
-  kHeadIn,           // from the stream to what the head reads
+  kEmbeddingInBias,
+  kHiddenNorm,  // of the hidden states that a layer for the next tokens reads
+  kHeadIn,      // from the stream to what the head reads
   kFinalNorm,
   kFinalNormBias,
   kLmHead,

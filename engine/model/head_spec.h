@@ -30,8 +30,9 @@ constexpr std::string_view task_name(Task task) {
   return "";
 }
 
-// Which hidden states of a text its head reads.
-enum class HeadInput : uint8_t { kFirst, kLast, kMean, kEach, kAsConfigured };
+// Which hidden states of a text its head reads. kMeanOfEach: each, and the scores are the mean of
+// what it makes of them.
+enum class HeadInput : uint8_t { kFirst, kLast, kMean, kEach, kMeanOfEach, kAsConfigured };
 
 enum class HeadActivation : uint8_t { kNone, kTanh, kGelu, kRelu };
 

@@ -172,11 +172,15 @@ struct ModelConfig {
   int32_t vocab_size = 0;
   int32_t hidden_size = 0;
   int32_t embedding_size = 0;  // of a token in the table and the head; 0: hidden_size
+  // Positions, types and the norm of embeddings are of embedding_size, else of the stream.
+  bool projects_embedding_last = false;
   // Where a layer is loaded that drafts: what its q, k and v read, and the rows of its head.
   int32_t attention_input_size = 0;  // 0: hidden_size
   int32_t head_vocab_size = 0;       // 0: vocab_size
   int32_t intermediate_size = 0;
   int32_t num_layers = 0;
+  // Layers that follow each other have the same weights, and so many are stored; 0: all are.
+  int32_t num_stored_layers = 0;
   int32_t num_heads = 0;
   int32_t num_kv_heads = 0;
   int32_t head_dim = 0;       // of q and k

@@ -104,8 +104,9 @@ struct ModelWeights {
   int32_t embedding_site = -1;  // likewise
   // Where the embeddings are not as wide as the stream: (hidden, embedding) and back.
   std::unique_ptr<Matrix> embedding_in;  // may be null
-  DeviceVector hidden_norm;              // of a layer for the next tokens
-  std::unique_ptr<Matrix> head_in;       // may be null
+  DeviceVector embedding_in_bias;
+  DeviceVector hidden_norm;         // of a layer for the next tokens
+  std::unique_ptr<Matrix> head_in;  // may be null
   // Of rows for each layer: (vocabulary, layers * size), (layers * size, hidden).
   std::unique_ptr<Matrix> layer_input_table;  // may be null
   std::unique_ptr<Matrix> layer_input_in;     // may be null

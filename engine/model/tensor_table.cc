@@ -55,9 +55,13 @@ std::string tensor_name(std::string_view pattern,
                         int32_t expert,
                         const ModelConfig& config) {
   std::string name(pattern);
-  fill_in(name, kLayerMark, layer);
-  fill_in(name, kLayerBeforeMark, layer - 1);
-  fill_in(name, kLastLayerMark, config.num_layers - 1);
+  const auto stored = [&](int32_t one) {
+    if (config.num_stored_layers == 0) return one;
+    return static_cast<int32_t>(int64_t{one} * config.num_stored_layers / config.num_layers);
+  };
+  fill_in(name, kLayerMark, stored(layer));
+  fill_in(name, kLayerBeforeMark, stored(layer - 1));
+  fill_in(name, kLastLayerMark, stored(config.num_layers - 1));
   fill_in(name, kExpertMark, expert);
   fill_in(name, kStreamMark, expert);
   return name;

@@ -138,13 +138,23 @@ void Transformer::run_embedding(const Tensor& hidden) {
 }
 
 void Transformer::embed_tokens(const Tensor& hidden) {
-  if (weights_.embedding_in == nullptr) {
+  const bool projects_last = weights_.embedding_in != nullptr && config_.projects_embedding_last;
+  if (weights_.embedding_in == nullptr || projects_last) {
+    const Tensor embedded = projects_last ? workspace_.embedded.first_rows(hidden.rows) : hidden;
     device_.embed({.table = weights_.token_embedding.get(),
                    .position_table = weights_.position_embedding.get(),
                    .type_table = weights_.type_embedding.get(),
                    .multiplier = config_.embedding_multiplier,
-                   .out = hidden});
-    add_to_embedding(hidden);
+                   .out = embedded});
+    add_to_embedding(embedded);
+    if (projects_last) {
+      norm_embedding(embedded);
+      device_.matmul({.x = embedded,
+                      .w = weights_.embedding_in.get(),
+                      .bias = weights_.embedding_in_bias.get(),
+                      .out = hidden});
+      return;
+    }
   } else {
     const Tensor embedded = workspace_.embedded.first_rows(hidden.rows);
     device_.embed({.table = weights_.token_embedding.get(),
@@ -157,10 +167,14 @@ void Transformer::embed_tokens(const Tensor& hidden) {
     }
   }
   if (weights_.layer_input_table != nullptr) embed_layer_inputs(hidden);
+  norm_embedding(hidden);
+}
+
+void Transformer::norm_embedding(const Tensor& embedded) {
   if (weights_.embedding_norm.get() == nullptr && !config_.norms_embedding) return;
   NormArgs norm = norm_args(weights_.embedding_norm, weights_.embedding_norm_bias);
-  norm.x = hidden;
-  norm.out = hidden;
+  norm.x = embedded;
+  norm.out = embedded;
   device_.norm(norm);
 }
 

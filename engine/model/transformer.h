@@ -122,6 +122,7 @@ class Transformer final : public Forward {
   Stream stream_at(const Tensor& hidden) const;
 
   void embed_tokens(const Tensor& hidden);
+  void norm_embedding(const Tensor& embedded);
   void add_to_embedding(const Tensor& embedded);
   void run_layer_on(int32_t layer, Stream& stream);
   void run_branches(int32_t layer, const LayerWeights& weights, Stream& stream);

@@ -225,9 +225,10 @@ inline constexpr std::array<StreamMatrix, 2> kStreamMatrices = {{
     {&ModelWeights::stream_out, Role::kStreamOut},
 }};
 
-inline constexpr std::array<ModelVector, 7> kModelVectors = {{
+inline constexpr std::array<ModelVector, 8> kModelVectors = {{
     {&ModelWeights::embedding_norm, Role::kEmbeddingNorm},
     {&ModelWeights::embedding_norm_bias, Role::kEmbeddingNormBias},
+    {&ModelWeights::embedding_in_bias, Role::kEmbeddingInBias},
     {&ModelWeights::layer_input_norm, Role::kLayerInputNorm},
     {&ModelWeights::hidden_norm, Role::kHiddenNorm},
     {&ModelWeights::final_norm, Role::kFinalNorm},

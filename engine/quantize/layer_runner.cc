@@ -142,7 +142,10 @@ LayerRunner::HiddenStates LayerRunner::embed() {
   weights_.token_embedding = std::move(outer.token_embedding);
   weights_.position_embedding = std::move(outer.position_embedding);
   weights_.type_embedding = std::move(outer.type_embedding);
+  weights_.embedding_norm = std::move(outer.embedding_norm);
+  weights_.embedding_norm_bias = std::move(outer.embedding_norm_bias);
   weights_.embedding_in = std::move(outer.embedding_in);
+  weights_.embedding_in_bias = std::move(outer.embedding_in_bias);
   HiddenStates states(num_tokens_, model_.config.hidden_size);
   for_steps([&](const Tensor& hidden) { transformer_->run_embedding(hidden); }, &states);
   weights_.token_embedding.reset();

@@ -33,6 +33,7 @@ void check_finite(std::span<const float> values, const std::string& name) {
 // "": none of them.
 std::string_view what_is_not_plain(const ModelConfig& config) {
   if (has_state(config)) return "layers that carry a state";
+  if (config.num_stored_layers > 0) return "layers that share their weights";
   if (config.experts.num_experts > 0) return "experts";
   if (has_latents(config)) return "latent attention";
   if (has_streams(config)) return "hidden states of several streams";

@@ -49,6 +49,9 @@ class TapDevice final : public Device {
                                       const MatrixStorage& storage) override {
     return device_.make_matrix(pieces, storage);
   }
+  std::unique_ptr<Matrix> stack_matrices(std::vector<std::unique_ptr<Matrix>> parts) override {
+    return device_.stack_matrices(std::move(parts));
+  }
   int32_t add_rope(const RopeSpec& rope) override { return device_.add_rope(rope); }
   int64_t kv_bytes(const KvLayout& layout) const override { return device_.kv_bytes(layout); }
   int64_t slot_bytes(const SlotLayout& layout) const override { return device_.slot_bytes(layout); }

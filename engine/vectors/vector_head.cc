@@ -65,6 +65,16 @@ std::optional<VectorHead::Scores> scores_said(const std::optional<std::string>& 
                           field, *name));
 }
 
+std::vector<float> mean_of(std::span<const std::vector<float>> rows) {
+  std::vector<float> out;
+  for (size_t i = 0; i < rows.front().size(); ++i) {
+    double sum = 0.0;
+    for (const std::vector<float>& row : rows) sum += static_cast<double>(row[i]);
+    out.push_back(static_cast<float>(sum / static_cast<double>(rows.size())));
+  }
+  return out;
+}
+
 PoolingMode mode_of(HeadInput input) {
   if (input == HeadInput::kLast) return PoolingMode::kLastToken;
   return input == HeadInput::kMean ? PoolingMode::kMean : PoolingMode::kCls;
@@ -198,13 +208,14 @@ void VectorHead::read_layers(const LoadedConfig& model, const Checkpoint& checkp
   const std::span<const HeadSpec> heads = heads_of(model);
   const auto spec = std::ranges::find(heads, task_, &HeadSpec::task);
   TGI_CHECK(spec != heads.end());
-  each_token_ = spec->input == HeadInput::kEach;
+  const HeadInput input =
+      spec->input == HeadInput::kAsConfigured ? model.config.head_input : spec->input;
+  is_mean_ = input == HeadInput::kMeanOfEach;
+  each_token_ = input == HeadInput::kEach || is_mean_;
   if (each_token_) {
     inputs_ = {{.rows = Rows::kAll, .pooling = Pooling::kRows}};
     modes_ = {PoolingMode::kCls};
   } else {
-    const HeadInput input =
-        spec->input == HeadInput::kAsConfigured ? model.config.head_input : spec->input;
     modes_ = {mode_of(input)};
     inputs_ = {input_of(modes_.front())};
   }
@@ -302,6 +313,7 @@ std::vector<std::vector<float>> VectorHead::finish(std::span<const std::vector<f
     }
     if (row.size() > 1) row = {row[0] - row[1]};
   }
+  if (is_mean_) return {mean_of(rows)};
   return rows;
 }
 

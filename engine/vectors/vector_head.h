@@ -76,6 +76,7 @@ class VectorHead {
   std::vector<PooledInput> inputs_;
   std::vector<DenseStep> steps_;
   bool each_token_ = false;
+  bool is_mean_ = false;  // of what the head makes of each
   bool is_logit_score_ = false;
   float logit_softcap_ = 0.0F;  // of that
   std::optional<int32_t> padding_;

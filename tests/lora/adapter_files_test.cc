@@ -273,6 +273,11 @@ TEST_CASE("what is not supported yet is refused by name") {
   refuses(numbers("base_model.model.model.decoder.project_in.lora_A.weight", 2, 24),
           "of what changes the width of embeddings, whose adapters are not supported",
           golden_config("opt-350m-style"));
+  refuses(numbers("base_model.model.encoder.albert_layer_groups.0.albert_layers.0.attention.query."
+                  "lora_A.weight",
+                  2, 32),
+          "of layers that share their weights, whose adapters are not supported",
+          load_model_config(*open_folder(TGI_SOURCE_DIR "/tests/golden/vectors/albert")));
 }
 
 TEST_CASE("numbers that are not finite are refused by the tensor's name") {

@@ -63,13 +63,19 @@ constexpr bool is_not_first(const ModelConfig& /*config*/, int32_t layer) {
   return layer > 0;
 }
 
-// What stands around attention in each of them.
-inline constexpr auto kBertOuterTensors = std::to_array<TensorSpec>({
-    {Role::kTokenEmbedding, "embeddings.word_embeddings.weight", Dim::kVocab, Dim::kHidden},
+// Embeddings that are brought to the width of the stream once they are summed up and normed.
+inline constexpr auto kNarrowEmbeddingTensors = std::to_array<TensorSpec>({
+    {Role::kTokenEmbedding, "embeddings.word_embeddings.weight", Dim::kVocab, Dim::kEmbedding},
     {Role::kPositionEmbedding, "embeddings.position_embeddings.weight", Dim::kPositions,
-     Dim::kHidden},
-    {Role::kEmbeddingNorm, "embeddings.LayerNorm.weight", Dim::kOne, Dim::kHidden},
-    {Role::kEmbeddingNormBias, "embeddings.LayerNorm.bias", Dim::kOne, Dim::kHidden},
+     Dim::kEmbedding},
+    {Role::kTypeEmbedding, "embeddings.token_type_embeddings.weight", Dim::kTokenTypes,
+     Dim::kEmbedding},
+    {Role::kEmbeddingNorm, "embeddings.LayerNorm.weight", Dim::kOne, Dim::kEmbedding},
+    {Role::kEmbeddingNormBias, "embeddings.LayerNorm.bias", Dim::kOne, Dim::kEmbedding},
+});
+
+// What stands around attention in each layer.
+inline constexpr auto kBertLayerTensors = std::to_array<TensorSpec>({
     {Role::kAttentionNorm, "encoder.layer.{layer-1}.output.LayerNorm.weight", Dim::kOne,
      Dim::kHidden, Split::kNone, is_not_first},
     {Role::kAttentionNormBias, "encoder.layer.{layer-1}.output.LayerNorm.bias", Dim::kOne,
@@ -86,32 +92,47 @@ inline constexpr auto kBertOuterTensors = std::to_array<TensorSpec>({
      Split::kColumns},
 });
 
+// The same with embeddings as wide as the stream.
+inline constexpr auto kBertOuterTensors = join_tensors(
+    std::to_array<TensorSpec>({
+        {Role::kTokenEmbedding, "embeddings.word_embeddings.weight", Dim::kVocab, Dim::kHidden},
+        {Role::kPositionEmbedding, "embeddings.position_embeddings.weight", Dim::kPositions,
+         Dim::kHidden},
+        {Role::kEmbeddingNorm, "embeddings.LayerNorm.weight", Dim::kOne, Dim::kHidden},
+        {Role::kEmbeddingNormBias, "embeddings.LayerNorm.bias", Dim::kOne, Dim::kHidden},
+    }),
+    kBertLayerTensors);
+
+inline constexpr auto kBertAttentionTensors = std::to_array<TensorSpec>({
+    {Role::kQ, "encoder.layer.{layer}.attention.self.query.weight", Dim::kQ, Dim::kHidden,
+     Split::kRows},
+    {Role::kQBias, "encoder.layer.{layer}.attention.self.query.bias", Dim::kOne, Dim::kQ,
+     Split::kRows},
+    {Role::kK, "encoder.layer.{layer}.attention.self.key.weight", Dim::kKv, Dim::kHidden,
+     Split::kRows},
+    {Role::kKBias, "encoder.layer.{layer}.attention.self.key.bias", Dim::kOne, Dim::kKv,
+     Split::kRows},
+    {Role::kV, "encoder.layer.{layer}.attention.self.value.weight", Dim::kKv, Dim::kHidden,
+     Split::kRows},
+    {Role::kVBias, "encoder.layer.{layer}.attention.self.value.bias", Dim::kOne, Dim::kKv,
+     Split::kRows},
+    {Role::kO, "encoder.layer.{layer}.attention.output.dense.weight", Dim::kHidden, Dim::kQ,
+     Split::kColumns},
+    {Role::kOBias, "encoder.layer.{layer}.attention.output.dense.bias", Dim::kOne, Dim::kHidden,
+     Split::kColumns},
+    {Role::kMlpNorm, "encoder.layer.{layer}.attention.output.LayerNorm.weight", Dim::kOne,
+     Dim::kHidden},
+    {Role::kMlpNormBias, "encoder.layer.{layer}.attention.output.LayerNorm.bias", Dim::kOne,
+     Dim::kHidden},
+});
+
 inline constexpr auto kBertTensors =
     join_tensors(kBertOuterTensors,
                  std::to_array<TensorSpec>({
                      {Role::kTypeEmbedding, "embeddings.token_type_embeddings.weight",
                       Dim::kTokenTypes, Dim::kHidden},
-                     {Role::kQ, "encoder.layer.{layer}.attention.self.query.weight", Dim::kQ,
-                      Dim::kHidden, Split::kRows},
-                     {Role::kQBias, "encoder.layer.{layer}.attention.self.query.bias", Dim::kOne,
-                      Dim::kQ, Split::kRows},
-                     {Role::kK, "encoder.layer.{layer}.attention.self.key.weight", Dim::kKv,
-                      Dim::kHidden, Split::kRows},
-                     {Role::kKBias, "encoder.layer.{layer}.attention.self.key.bias", Dim::kOne,
-                      Dim::kKv, Split::kRows},
-                     {Role::kV, "encoder.layer.{layer}.attention.self.value.weight", Dim::kKv,
-                      Dim::kHidden, Split::kRows},
-                     {Role::kVBias, "encoder.layer.{layer}.attention.self.value.bias", Dim::kOne,
-                      Dim::kKv, Split::kRows},
-                     {Role::kO, "encoder.layer.{layer}.attention.output.dense.weight", Dim::kHidden,
-                      Dim::kQ, Split::kColumns},
-                     {Role::kOBias, "encoder.layer.{layer}.attention.output.dense.bias", Dim::kOne,
-                      Dim::kHidden, Split::kColumns},
-                     {Role::kMlpNorm, "encoder.layer.{layer}.attention.output.LayerNorm.weight",
-                      Dim::kOne, Dim::kHidden},
-                     {Role::kMlpNormBias, "encoder.layer.{layer}.attention.output.LayerNorm.bias",
-                      Dim::kOne, Dim::kHidden},
-                 }));
+                 }),
+                 kBertAttentionTensors);
 
 // Of one layer, on each token.
 inline constexpr auto kTokenClassifier =
