@@ -99,7 +99,8 @@ int Chat::run() {
       const int status = report_error(error);
       if (interactive_) continue;
       if (exit_status == 0) exit_status = status;
-      if (error.code() == Code::kUnavailable) break;  // the turns that are left can't fare better
+      // The turns that are left can't fare better.
+      if (error.code() == Code::kUnavailable || !can_chat_) break;
     }
   }
   return exit_status;
@@ -291,6 +292,8 @@ bool Chat::read_results(const std::vector<ipc::ToolCall>& calls) {
 void Chat::answer() {
   const ipc::Status status = session_.prepare();  // it may have been stopped since the last turn
   max_context_tokens_ = status.model ? status.model->max_total_tokens : 0;
+  can_chat_ = !status.model || status.model->has_chat_template;
+  refuse_without_template(status);
   if (slides && max_context_tokens_ > 0) slide();
   const size_t before = conversation.size();
   for (;;) {
@@ -350,7 +353,7 @@ int run_chat(const ChatFlags& given, const CommonFlags& common) {
     PlainLines lines(session.interrupt().fd());
     return Chat(flags, session, lines, false).run();
   }
-  session.prepare();
+  refuse_without_template(session.prepare());
   LineEditor editor(state_dir() + "/chat_history", session.interrupt().fd());
   if (!editor.problem().empty()) {
     Session::say(fmt::format("the history is not kept: {}", editor.problem()));

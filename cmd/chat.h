@@ -99,9 +99,13 @@ class Chat {
   const bool raw_;
   std::optional<AdapterChoice> adapter_choice_;
   std::string session_file_;        // empty: not kept
+  bool can_chat_ = true;            // the model has a template, as far as it was asked
   int64_t max_context_tokens_ = 0;  // of the model, when it was asked last
   int64_t num_context_tokens_ = 0;  // of the last answer and all before it
 };
+
+// Throws kUnsupported when the model that answers can't chat.
+void refuse_without_template(const ipc::Status& status);
 
 // Does what a line like "/set seed 7" says. Throws kInvalidArgument for an unknown command.
 void run_chat_command(Chat& chat, std::string_view line);

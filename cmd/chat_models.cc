@@ -43,6 +43,16 @@ void Chat::list_models() {
   for (const ipc::OtherModelStatus& other : status.others) line(other.name, other.phase, false);
 }
 
+void refuse_without_template(const ipc::Status& status) {
+  if (!status.model || status.model->has_chat_template) return;
+  const std::string& served = status.model->served_name;
+  const std::string& path = status.model->name;
+  throw Error(Code::kUnsupported,
+              fmt::format("{} has no chat template, so that it can't chat; `tgi generate` goes on "
+                          "with a text as it stands",
+                          served.empty() ? shown_model(path) : served));
+}
+
 void Chat::use_model(const std::string& name) {
   (void)session_.prepare();
   const ipc::Status status = session_.client().status();
@@ -57,10 +67,7 @@ void Chat::use_model(const std::string& name) {
     if (is_named) session_.want_named(name);
     if (!path.empty()) session_.want_model(path);
     const ipc::Status ready = session_.prepare();
-    if (ready.model && !ready.model->has_chat_template) {
-      throw Error(Code::kUnsupported,
-                  fmt::format("{} has no chat template, so that it can't chat", name));
-    }
+    refuse_without_template(ready);
   } catch (const Error&) {
     session_.want(before);
     throw;

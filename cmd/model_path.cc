@@ -81,6 +81,9 @@ std::optional<std::string> preset_of(const std::string& model) {
 }
 
 std::string resolve_model(const std::string& model, const ResolveOptions& options) {
+  if (model.empty()) {
+    throw Error(Code::kInvalidArgument, "expected a model, got an empty name");
+  }
   if (const auto preset = preset_of(model)) return *preset;
   download::refuse_missing_gguf(model);
   const bool is_remote = download::is_remote(model);

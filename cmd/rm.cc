@@ -163,6 +163,8 @@ void remove_model(Session& session, Store& store, const ListedModel& listed) {
   }
   std::error_code error;
   if (is_own_folder(listed) && fs::exists(model.path, error)) freed += remove_own_folder(listed);
+  // The disk was full, and what went has made room.
+  if (store.is_read_only()) store = Store::open();
   // Others may be records of the same files.
   for (const InstalledModel& other : store.models()) {
     const bool is_gone =

@@ -27,6 +27,7 @@ void add_run_flags(CLI::App& app, RunFlags& flags) {
 }
 
 int run_run(const RunFlags& flags, const CommonFlags& common) {
+  if (flags.model.model.empty()) throw UsageError("expected a model, got an empty name");
   if (!flags.prompt && ::isatty(STDIN_FILENO) == 1) {
     ChatFlags chat;
     chat.model = flags.model;

@@ -91,10 +91,12 @@ bool Session::is_still_beside() const {
 // Under a name of its own beside the others, of which those give way that must and may. Which name
 // is free the daemon says, for other commands may ask for theirs in the same moment.
 ipc::Status Session::load_beside(const ipc::Status& status, const ipc::StartOptions& options) {
-  std::string name = ipc::model_name_of(shown_model(*model_));
-  if (names_default(status, name)) name += "-2";
-  const ipc::LoadParams load{
-      .model = *model_, .name = std::move(name), .on_demand = true, .next_name = true};
+  const std::string name = ipc::model_name_of(shown_model(*model_));
+  const ipc::LoadParams load{.model = *model_,
+                             .name = name,
+                             .on_demand = true,
+                             .next_name = true,
+                             .names_default = names_default(status, name)};
   const ipc::PlacedModel placed =
       ipc::placed_model_from_json(client_.call(ipc::kLoad, ipc::to_json(load)));
   name_ = placed.name;
@@ -159,7 +161,12 @@ void add_model_flags(CLI::App& app, ModelFlags& flags) {
          "a folder, a GGUF file, ORG/NAME[@REVISION] or ORG/NAME:QUANTISATION of the hub, which is "
          "downloaded when it is not here, a name of `tgi ls`, \"demo\", or the name of one of "
          "several models that the daemon has (`tgi ps`); default: the daemon's default model")
-      ->type_name("MODEL");
+      ->type_name("MODEL")
+      ->check(CLI::Validator(
+          [](const std::string& name) {
+            return name.empty() ? "expected a model, got an empty name" : std::string();
+          },
+          ""));
   app.add_flag("--offline", flags.offline, "download nothing");
 }
 

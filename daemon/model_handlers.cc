@@ -110,7 +110,8 @@ void handle_load(Services& services, const Caller& caller, const Asked<ipc::Load
   const ModelTerms terms = model_terms(services.options, *asked);
   Mailbox<Outgoing>& outbox = services.outbox;
   if (asked->next_name) {
-    const ModelHost::Enrolled done = services.models.enroll_beside(options, terms);
+    const ModelHost::Enrolled done =
+        services.models.enroll_beside(options, terms, asked->names_default);
     const ipc::PlacedModel placed{.model = options.model, .name = done.name, .is_new = done.is_new};
     return post(outbox, {caller.session, ipc::to_json(placed)});
   }

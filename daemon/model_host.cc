@@ -64,10 +64,12 @@ void ModelHost::enroll(const ModelOptions& options, const ModelTerms& terms) {
 }
 
 // Under one lock: two who ask at once get two names, or the same model.
-ModelHost::Enrolled ModelHost::enroll_beside(ModelOptions options, const ModelTerms& terms) {
+ModelHost::Enrolled ModelHost::enroll_beside(ModelOptions options,
+                                             const ModelTerms& terms,
+                                             bool names_default) {
   const std::lock_guard lock(mutex_);
   const std::string plain = options.name;
-  for (int i = 1;; ++i) {
+  for (int i = names_default ? 2 : 1;; ++i) {
     if (i > 1) options.name = fmt::format("{}-{}", plain, i);
     const auto it = beside_.find(options.name);
     const bool is_default = it == beside_.end() && default_->name() == options.name;

@@ -54,7 +54,8 @@ class ModelHost {
     std::string name;
     bool is_new = false;
   };
-  Enrolled enroll_beside(ModelOptions options, const ModelTerms& terms);
+  // `names_default`: the name itself means the default model, by what that was loaded from.
+  Enrolled enroll_beside(ModelOptions options, const ModelTerms& terms, bool names_default = false);
 
   // Where such a model is to be loaded, and whether the place was made for it.
   struct Place {

@@ -126,6 +126,7 @@ OrderedJson to_json(const LoadParams& params) {
   if (params.name) out["name"] = *params.name;
   if (params.on_demand) out["on_demand"] = true;
   if (params.next_name) out["next_name"] = true;
+  if (params.names_default) out["names_default"] = true;
   if (params.pinned) out["pinned"] = true;
   if (params.keep_alive_seconds) out["keep_alive_seconds"] = *params.keep_alive_seconds;
   params.settings.write(out);
@@ -134,8 +135,8 @@ OrderedJson to_json(const LoadParams& params) {
 
 LoadParams load_params_from_json(const OrderedJson& params) {
   require_object(params, "params");
-  std::vector<std::string> known = {"model",     "name",   "on_demand",
-                                    "next_name", "pinned", "keep_alive_seconds"};
+  std::vector<std::string> known = {"model",         "name",   "on_demand",         "next_name",
+                                    "names_default", "pinned", "keep_alive_seconds"};
   for (const ModelSetting& row : model_settings()) {
     if (row.is_of_load()) known.push_back(field_name(row.name));
   }
@@ -159,10 +160,14 @@ LoadParams load_params_from_json(const OrderedJson& params) {
   };
   read_optional("on_demand", out.on_demand);
   read_optional("next_name", out.next_name);
+  read_optional("names_default", out.names_default);
   read_optional("pinned", out.pinned);
   read_optional("keep_alive_seconds", out.keep_alive_seconds);
   if (out.on_demand && !out.name) {
     fail_field("on_demand", "only a model with a name is loaded on demand");
+  }
+  if (out.names_default && !out.next_name) {
+    fail_field("names_default", "goes with `next_name` alone");
   }
   if (out.next_name && !out.on_demand) {
     fail_field("next_name",

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <string_view>
 
 #include "base/error.h"
 
@@ -32,6 +33,22 @@ void check_regular(const struct stat& status, const std::string& path) {
               fmt::format("{}: expected a regular file, got {}", path, kind_of(status.st_mode)));
 }
 
+// What stands in the place of a large file where a repository was cloned without git-lfs.
+void check_no_pointer(const RegularFile& file, const std::string& path) {
+  constexpr std::string_view kBegin = "version https://git-lfs.github.com/spec/v1\n";
+  constexpr size_t kMost = 1024;
+  if (file.size < kBegin.size() || file.size > kMost) return;
+  char begin[kBegin.size()];
+  const ssize_t got = ::pread(file.fd.get(), begin, sizeof begin, 0);
+  if (got != static_cast<ssize_t>(sizeof begin) || std::string_view(begin, sizeof begin) != kBegin)
+    return;
+  throw Error(
+      Code::kInvalidArgument,
+      fmt::format("{}: a pointer of git-lfs in the place of the file; `git lfs pull` in its "
+                  "folder fetches it",
+                  path));
+}
+
 }  // namespace
 
 RegularFile open_regular_file(const std::string& path) {
@@ -45,6 +62,7 @@ RegularFile open_regular_file(const std::string& path) {
   if (!file.fd || ::fstat(file.fd.get(), &status) != 0) fail_system(path, errno);
   check_regular(status, path);
   file.size = static_cast<size_t>(status.st_size);
+  check_no_pointer(file, path);
   return file;
 }
 

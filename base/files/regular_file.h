@@ -15,7 +15,7 @@ struct RegularFile {
 };
 
 // Throws kNotFound or kInvalidArgument with the system's reason, and kInvalidArgument naming what
-// is there when it is a folder, a named pipe, a socket or a device.
+// is there when it is a folder, a named pipe, a socket, a device or a pointer of git-lfs.
 RegularFile open_regular_file(const std::string& path);
 
 // All of it. Throws what open_regular_file throws, and kInvalidArgument when the file is cut short

@@ -17,6 +17,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
+Error full_disk(const std::string& path) {
+  return {Code::kOutOfMemory,
+          fmt::format("store {}: the disk is full; free some space and try again", path)};
+}
+
+// A file beside the store that can't grow is an I/O error to SQLite, whose cause it does not keep.
+bool is_disk_full(const std::string& path) {
+  constexpr uintmax_t kLeast = 64 << 10;  // the least that a log and its index take
+  std::error_code error;
+  const fs::space_info space = fs::space(fs::path(path).parent_path(), error);
+  return !error && space.available < kLeast;
+}
+
 Error error_of(int result, const std::string& path, const std::string& detail) {
   switch (result & 0xff) {
     case SQLITE_NOTADB:
@@ -29,8 +42,7 @@ Error error_of(int result, const std::string& path, const std::string& detail) {
       return {Code::kInvalidArgument,
               fmt::format("store {}: damaged ({}); {}", path, detail, way_out_of(path))};
     case SQLITE_FULL:
-      return {Code::kOutOfMemory,
-              fmt::format("store {}: the disk is full; free some space and try again", path)};
+      return full_disk(path);
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       return {Code::kOverloaded, fmt::format("store {}: another process has held it for more than "
@@ -45,6 +57,7 @@ Error error_of(int result, const std::string& path, const std::string& detail) {
                           "TGI_STORE to another path",
                           path, detail)};
     case SQLITE_IOERR:
+      if (is_disk_full(path)) return full_disk(path);
       return {Code::kInvalidArgument,
               fmt::format("store {}: {}; check the disk, or set TGI_STORE to another path", path,
                           detail)};
@@ -59,6 +72,7 @@ Error error_of(int result, const std::string& path, const std::string& detail) {
 void create_private(const std::string& path) {
   const UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (fd) return;
+  if (errno == ENOSPC || errno == EDQUOT) throw Error(full_disk(path));
   throw Error(Code::kInvalidArgument,
               fmt::format("store {}: {}; set TGI_STORE to another path to keep it elsewhere", path,
                           std::strerror(errno)));

@@ -64,8 +64,33 @@ std::string default_store_path() {
   return state_dir() + "/store.db";
 }
 
-Store::Store(Database database, bool read_only)
+Store::Store(Database database, ReadOnly read_only)
     : database_(std::move(database)), read_only_(read_only) {}
+
+Store Store::open_to_read(const std::string& path, ReadOnly why) {
+  std::error_code error;
+  if (!fs::exists(path, error) || fs::file_size(path, error) == 0) {
+    Database nothing = Database::in_memory(path);
+    bring_up_schema(nothing);
+    return {std::move(nothing), why};
+  }
+  Database database(path, Database::Access::kRead);
+  if (check_schema(database) == newest_schema()) return {std::move(database), why};
+  Database copy = database.copy_to_memory();
+  bring_up_schema(copy);
+  return {std::move(copy), why};
+}
+
+Store Store::open_to_write(const std::string& path) {
+  make_private_dir(fs::path(path).parent_path().string());
+  Database database(path, Database::Access::kWrite);
+  const int64_t version = check_schema(database);  // before anything is changed
+  database.use_write_ahead_log();
+  // After a power failure the last few entries may be missing, the file is whole all the same.
+  database.execute("PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON");
+  if (version < newest_schema()) bring_up_schema(database);
+  return {std::move(database), ReadOnly::kNo};
+}
 
 Store Store::open(const std::string& given) {
   const std::string path = fs::absolute(given).string();
@@ -74,30 +99,22 @@ Store Store::open(const std::string& given) {
     throw Error(Code::kInvalidArgument,
                 fmt::format("store {}: is a folder; TGI_STORE names a file", path));
   }
-  if (!may_write(path)) {
-    if (!fs::exists(path, error)) {
-      Database nothing = Database::in_memory(path);
-      bring_up_schema(nothing);
-      return {std::move(nothing), true};
-    }
-    Database database(path, Database::Access::kRead);
-    if (check_schema(database) == newest_schema()) return {std::move(database), true};
-    Database copy = database.copy_to_memory();
-    bring_up_schema(copy);
-    return {std::move(copy), true};
+  if (!may_write(path)) return open_to_read(path, ReadOnly::kNoRight);
+  try {
+    return open_to_write(path);
+  } catch (const Error& full) {
+    // Who looks for what to remove has to see what there is.
+    if (full.code() != Code::kOutOfMemory) throw;
+    return open_to_read(path, ReadOnly::kDiskFull);
   }
-  make_private_dir(fs::path(path).parent_path().string());
-  Database database(path, Database::Access::kWrite);
-  const int64_t version = check_schema(database);  // before anything is changed
-  database.use_write_ahead_log();
-  // After a power failure the last few entries may be missing, the file is whole all the same.
-  database.execute("PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON");
-  if (version < newest_schema()) bring_up_schema(database);
-  return {std::move(database), false};
 }
 
 void Store::require_writable() const {
-  if (!read_only_) return;
+  if (read_only_ == ReadOnly::kNo) return;
+  if (read_only_ == ReadOnly::kDiskFull) {
+    throw Error(Code::kOutOfMemory,
+                fmt::format("store {}: the disk is full; free some space and try again", path()));
+  }
   throw Error(Code::kInvalidArgument,
               fmt::format("store {}: the file or its folder can't be written; change their "
                           "permissions, or set TGI_STORE to another path",
@@ -155,7 +172,7 @@ std::optional<InstalledModel> Store::find_model(std::string_view name) const {
 }
 
 void Store::touch_model(std::string_view name) {
-  if (read_only_) return;
+  if (is_read_only()) return;
   database_.prepare("UPDATE models SET last_used_at = ? WHERE name = ?")
       .bind(1, int64_t{std::time(nullptr)})
       .bind(2, name)

@@ -75,13 +75,14 @@ std::string default_store_path();
 class Store {
  public:
   // Creates the file and its folder, or brings an older file up. Where that can't be written, what
-  // is there can be read (nothing, where nothing is). Throws kInvalidArgument when the file is
-  // damaged, no database or another program's, and kUnsupported when a newer tgi wrote it: it is
-  // left as it is, and the message says what to do.
+  // is there can be read (nothing, where nothing is), on a disk that is full too. Throws
+  // kInvalidArgument when the file is damaged, no database or another program's, and kUnsupported
+  // when a newer tgi wrote it: it is left as it is, and the message says what to do.
   static Store open(const std::string& path = default_store_path());
 
-  // Nothing can be written: put, add, begin, update, end and remove throw kInvalidArgument.
-  bool is_read_only() const { return read_only_; }
+  // Nothing can be written: put, add, begin, update, end and remove throw kInvalidArgument, or
+  // kOutOfMemory where the disk was full when it was opened.
+  bool is_read_only() const { return read_only_ != ReadOnly::kNo; }
   const std::string& path() const { return database_.path(); }
 
   // Replaces the model of that name, if there is one; its time of last use stays.
@@ -105,11 +106,15 @@ class Store {
   std::vector<BenchmarkRecord> benchmarks(const BenchmarkFilter& filter, int64_t limit) const;
 
  private:
-  Store(Database database, bool read_only);
+  enum class ReadOnly { kNo, kNoRight, kDiskFull };
+
+  Store(Database database, ReadOnly read_only);
+  static Store open_to_read(const std::string& path, ReadOnly why);
+  static Store open_to_write(const std::string& path);
   void require_writable() const;
 
   Database database_;
-  bool read_only_;
+  ReadOnly read_only_;
 };
 
 }  // namespace tgi

@@ -1,8 +1,11 @@
 #include "cmd/download/folder_source.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <vector>
 
 #include "base/error.h"
 #include "base/json.h"
@@ -35,6 +38,22 @@ std::string missing_shard(const std::string& folder, const std::string& index) {
   return "";
 }
 
+// Of a folder that is no model: what in it is one, for who gave the folder above.
+std::string models_inside(const std::string& folder) {
+  constexpr size_t kMostTold = 3;
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    const std::string path = entry.path().string();
+    if (path.ends_with(".gguf") || exists(path + "/config.json")) names.push_back(path);
+  }
+  std::ranges::sort(names);
+  if (names.empty()) return "";
+  const bool is_more = names.size() > kMostTold;
+  names.resize(std::min(names.size(), kMostTold));
+  return fmt::format("; models in it are {}{}", fmt::join(names, ", "), is_more ? ", ..." : "");
+}
+
 }  // namespace
 
 std::string missing_of(const std::string& folder) {
@@ -60,7 +79,8 @@ FolderReport check_folder(const std::string& folder) {
     throw Error(Code::kNotFound, fmt::format("there is no folder {}", folder));
   }
   if (const std::string missing = missing_of(folder); !missing.empty()) {
-    throw Error(Code::kNotFound, fmt::format("the folder {} has no {}", folder, missing));
+    throw Error(Code::kNotFound,
+                fmt::format("the folder {} has no {}{}", folder, missing, models_inside(folder)));
   }
   FolderReport report;
   report.path = fs::absolute(folder).lexically_normal().string();

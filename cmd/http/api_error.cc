@@ -1,6 +1,8 @@
 #include "cmd/http/api_error.h"
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 
 namespace tgi::http {
 
@@ -124,14 +126,42 @@ int anthropic_status(int ours) {
 
 namespace {
 
-std::string replaced(std::string text, std::span<const Term> terms) {
+bool is_of_word(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-';
+}
+
+// Whether the term stands there by itself, and not within a longer word.
+bool is_whole_term(std::string_view text, size_t at, std::string_view term) {
+  const size_t end = at + term.size();
+  const bool begins = !is_of_word(term.front()) || at == 0 || !is_of_word(text[at - 1]);
+  const bool ends = !is_of_word(term.back()) || end == text.size() || !is_of_word(text[end]);
+  return begins && ends;
+}
+
+std::string replaced_in_words(std::string text, std::span<const Term> terms) {
   for (const Term& term : terms) {
-    for (size_t at = text.find(term.ours); at != std::string::npos;
-         at = text.find(term.ours, at + term.theirs.size())) {
-      text.replace(at, term.ours.size(), term.theirs);
+    for (size_t at = text.find(term.ours); at != std::string::npos;) {
+      const bool is_whole = is_whole_term(text, at, term.ours);
+      if (is_whole) text.replace(at, term.ours.size(), term.theirs);
+      at = text.find(term.ours, at + (is_whole ? term.theirs.size() : 1));
     }
   }
   return text;
+}
+
+// What the client named stays as it is: what stands in quotation marks, and all from the place in a
+// JSON schema on, whose properties are his.
+std::string replaced(std::string_view text, std::span<const Term> terms) {
+  const size_t end = std::min(text.find("schema #"), text.size());
+  std::string out;
+  for (size_t at = 0; at < end;) {
+    const size_t quote = std::min(text.find('"', at), end);
+    out += replaced_in_words(std::string(text.substr(at, quote - at)), terms);
+    const size_t closing = quote < end ? std::min(text.find('"', quote + 1), end - 1) : end - 1;
+    out += text.substr(quote, closing + 1 - quote);
+    at = closing + 1;
+  }
+  return out.append(text.substr(end));
 }
 
 }  // namespace
@@ -169,6 +199,7 @@ Response anthropic_error(const ApiError& error) {
 }
 
 ApiError in_terms(const ApiError& error, std::span<const Term> terms) {
+  if (error.type() == "model_not_found") return error;  // nothing but names, of the client and ours
   return {error.status(), error.type(), replaced(error.what(), terms), error.code(),
           replaced(error.param(), terms)};
 }

@@ -36,6 +36,8 @@ class Connection {
   // Waits for the first byte of a request. False: none comes (closed, idle too long, the server
   // stops).
   bool wait_for_request();
+  // REQUIRES: wait_for_request was true, and nothing was read since.
+  char first_byte() const { return buffer_[begin_]; }
   void headers_are_complete() { in_headers_ = false; }
 
   // Reads and drops what the client still sends, so that closing does not cut off the answer.

@@ -1,16 +1,18 @@
 #include "cmd/http/event_log.h"
 
 #include <poll.h>
-#include <sys/eventfd.h>
 
-#include <algorithm>
-#include <array>
 #include <utility>
 
-#include "base/unique_fd.h"
 #include "cmd/http/sse.h"
 
 namespace tgi::http {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+}  // namespace
 
 EventLog::EventLog(std::shared_ptr<std::atomic<int64_t>> num_bytes)
     : all_bytes_(std::move(num_bytes)) {}
@@ -25,17 +27,13 @@ void EventLog::add(std::string_view event) {
   const auto size = static_cast<int64_t>(event.size());
   num_bytes_ += size;
   *all_bytes_ += size;
-  wake_all();
+  changed_.notify_all();
 }
 
 void EventLog::end() {
   const std::lock_guard lock(mutex_);
   has_ended_ = true;
-  wake_all();
-}
-
-void EventLog::wake_all() {
-  for (const int fd : watchers_) (void)::eventfd_write(fd, 1);
+  changed_.notify_all();
 }
 
 EventLog::Part EventLog::read(size_t first) const {
@@ -54,48 +52,28 @@ int64_t EventLog::num_bytes() const {
   return num_bytes_;
 }
 
-// Its descriptor is readable when something came after it was made or cleared.
-class EventLog::Watch {
- public:
-  explicit Watch(EventLog& log) : log_(log), fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-    const std::lock_guard lock(log_.mutex_);
-    log_.watchers_.push_back(fd_.get());
-  }
-  ~Watch() {
-    const std::lock_guard lock(log_.mutex_);
-    std::erase(log_.watchers_, fd_.get());
-  }
-  Watch(const Watch&) = delete;
-  Watch& operator=(const Watch&) = delete;
+bool EventLog::wait_beyond(size_t first, milliseconds timeout) const {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, timeout, [&] { return has_ended_ || events_.size() > first; });
+}
 
-  int fd() const { return fd_.get(); }
-  void clear() const {
-    eventfd_t count = 0;
-    (void)::eventfd_read(fd_.get(), &count);
-  }
-
- private:
-  EventLog& log_;
-  const UniqueFd fd_;
-};
-
+// No descriptor of its own wakes a follower: followers are as many as clients like, and descriptors
+// are planned (descriptor_budget.h). So it looks after its client now and then.
 bool EventLog::follow(size_t first, int peer_fd, BodyWriter& body) {
-  const Watch watch(*this);
-  if (watch.fd() < 0) return false;  // no descriptor is left: the client may try again
+  constexpr milliseconds kLookAfterClient{200};
+  auto quiet_since = Clock::now();
   for (Part part = read(first);; part = read(part.next)) {
     if (!part.bytes.empty()) {
       if (!body.write(part.bytes)) return false;
-      if (!part.is_all) continue;
+      quiet_since = Clock::now();
     }
     if (part.is_all) return true;
-    std::array<pollfd, 2> waiting = {{
-        {.fd = watch.fd(), .events = POLLIN, .revents = 0},
-        {.fd = peer_fd, .events = POLLRDHUP, .revents = 0},
-    }};
-    const int count = ::poll(waiting.data(), waiting.size(), kKeepAliveMs);
-    if (count == 0 && !body.write(kServerSentEvents.keep_alive)) return false;
-    if (waiting[1].revents != 0) return false;
-    watch.clear();
+    if (wait_beyond(part.next, kLookAfterClient)) continue;
+    pollfd peer{.fd = peer_fd, .events = POLLRDHUP, .revents = 0};
+    if (::poll(&peer, 1, 0) > 0) return false;
+    if (Clock::now() - quiet_since < milliseconds(kKeepAliveMs)) continue;
+    if (!body.write(kServerSentEvents.keep_alive)) return false;
+    quiet_since = Clock::now();
   }
 }
 

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -40,15 +42,15 @@ class EventLog {
   bool follow(size_t first, int peer_fd, BodyWriter& body);
 
  private:
-  class Watch;
-  void wake_all();  // REQUIRES: the mutex is held
+  // Whether there is more than the events before that number, or an end, within the time.
+  bool wait_beyond(size_t first, std::chrono::milliseconds timeout) const;
 
   const std::shared_ptr<std::atomic<int64_t>> all_bytes_;
   mutable std::mutex mutex_;
   std::vector<std::string> events_;  // guarded by mutex_, as all below
   int64_t num_bytes_ = 0;
   bool has_ended_ = false;
-  std::vector<int> watchers_;  // eventfds of those who wait for more
+  mutable std::condition_variable changed_;
 };
 
 // What is written to it becomes events of a log: one for each call.

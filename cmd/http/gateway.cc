@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "cmd/http/generation.h"
+#include "cmd/http/info_api.h"
 #include "cmd/http/model_choice.h"
 
 namespace tgi::http {
@@ -105,6 +106,11 @@ const ErrorShape& errors_of_path(std::string_view path) {
   return num_common(nearest->path) > 0 ? *nearest->errors : kNativeErrors;
 }
 
+// Anthropic's clients ask at routes of OpenAI's API too, and read errors of their own form alone.
+const ErrorShape& errors_for(const Request& request, const ErrorShape& of_route) {
+  return is_for_anthropic(request) ? kAnthropicErrors : of_route;
+}
+
 // 404 or 405, with what there is.
 Response no_route(const Request& request) {
   std::string allowed;
@@ -114,7 +120,7 @@ Response no_route(const Request& request) {
                            route.method == "GET" ? ", HEAD" : "");
   }
   const std::string asked = fmt::format("{} {}", request.method, request.path.substr(0, 200));
-  const ErrorShape& errors = errors_of_path(request.path);
+  const ErrorShape& errors = errors_for(request, errors_of_path(request.path));
   if (!allowed.empty()) {
     const ApiError error(405, "method_not_allowed",
                          fmt::format("{}: this route takes {}", asked, allowed));
@@ -245,7 +251,7 @@ std::optional<Response> Gateway::on_headers(const Request& request) {
     const ApiError error(401, std::string(kUnauthorized), "the API key is wrong or missing",
                          "invalid_api_key");
     scope->record().error_type = error.type();
-    Response response = route->errors->tell(error);
+    Response response = errors_for(request, *route->errors).tell(error);
     response.headers.push_back({"WWW-Authenticate", "Bearer"});
     return finish(scope, request, std::move(response));
   }
@@ -260,7 +266,7 @@ Response Gateway::answer(const Route& route, const Request& request) const {
   auto scope = make_scope(request, route.path);
   const auto refuse = [&](const ApiError& error) {
     scope->failed(error);
-    return route.errors->tell(in_terms(error, scope->terms()));
+    return errors_for(request, *route.errors).tell(in_terms(error, scope->terms()));
   };
   Response response;
   try {
@@ -296,7 +302,8 @@ Response Gateway::on_refused(const Request& request, int status, const std::stri
   auto scope = make_scope(request, route == nullptr ? "" : route->path);
   const BodyError error(status, reason);
   scope->record().error_type = error.type();
-  return finish(scope, request, (route == nullptr ? kNativeErrors : *route->errors).tell(error));
+  const ErrorShape& of_route = route == nullptr ? kNativeErrors : *route->errors;
+  return finish(scope, request, errors_for(request, of_route).tell(error));
 }
 
 }  // namespace tgi::http

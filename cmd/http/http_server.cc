@@ -22,6 +22,11 @@ namespace {
 constexpr size_t kLongTargetBytes = 8192;  // more than the library takes
 constexpr int kRetryAcceptMs = 20;
 
+std::string_view reason_of(int status) {
+  if (status == 400) return "Bad Request";
+  return status == 429 ? "Too Many Requests" : "URI Too Long";
+}
+
 // For an answer that is written without the library.
 std::string plain_bytes(const Response& response) {
   std::string headers;
@@ -31,13 +36,20 @@ std::string plain_bytes(const Response& response) {
   return fmt::format(
       "HTTP/1.1 {} {}\r\n{}Content-Type: {}\r\nContent-Length: {}\r\nConnection: "
       "close\r\n\r\n{}",
-      response.status, response.status == 429 ? "Too Many Requests" : "URI Too Long", headers,
-      response.content_type, response.body.size(), response.body);
+      response.status, reason_of(response.status), headers, response.content_type,
+      response.body.size(), response.body);
 }
 
 void write_plainly(Connection& connection, const Response& response) {
   const std::string bytes = plain_bytes(response);
   (void)connection.write(bytes.data(), bytes.size());
+}
+
+// No request begins with a control character, but what speaks another protocol does: TLS's hello
+// has no end of a line to wait for.
+bool is_no_http(const Connection& connection) {
+  const char first = connection.first_byte();
+  return first >= '\0' && first < ' ' && first != '\r' && first != '\n';
 }
 
 bool is_first_line_too_long(const Connection& connection) {
@@ -125,6 +137,14 @@ void HttpServer::serve(UniqueFd socket) {
   {
     Connection connection(std::move(socket), options_.connection, idle_stop_.get());
     while (connection.wait_for_request()) {
+      if (is_no_http(connection)) {
+        write_plainly(connection,
+                      handler_.on_refused({}, 400,
+                                          "the request is not valid HTTP/1.1; this port speaks "
+                                          "http:// and not https://"));
+        cut_off = true;
+        break;
+      }
       Exchange exchange{.connection = connection};
       pollfd stopping{.fd = idle_stop_.get(), .events = POLLIN, .revents = 0};
       exchange.is_last = ::poll(&stopping, 1, 0) > 0;

@@ -33,11 +33,6 @@ OrderedJson model_json(const std::string& id, const ApiOptions& options) {
   return out;
 }
 
-// Clients of Anthropic's API name its version with every request, and know its form alone.
-bool is_for_anthropic(const Request& request) {
-  return !request.header("anthropic-version").empty();
-}
-
 OrderedJson anthropic_model_json(const std::string& id, const ApiOptions& options) {
   OrderedJson out = {{"type", "model"},
                      {"id", id},
@@ -89,6 +84,10 @@ OrderedJson spans_json(const ipc::TokenizeResult& result) {
 }
 
 }  // namespace
+
+bool is_for_anthropic(const Request& request) {
+  return !request.header("anthropic-version").empty();
+}
 
 ipc::Status ask_status(const Scope& scope) {
   std::optional<ipc::Status> status;

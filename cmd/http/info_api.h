@@ -18,6 +18,9 @@ Response metrics_page(std::shared_ptr<Scope> scope, const Request& request);
 Response models(std::shared_ptr<Scope> scope, const Request& request);
 Response one_model(std::shared_ptr<Scope> scope, const Request& request);
 
+// Clients of Anthropic's API name its version with every request, and know its forms alone.
+bool is_for_anthropic(const Request& request);
+
 // What the daemon serves: `model` is set. Throws ApiError, 503 where it serves none.
 ipc::Status ask_status(const Scope& scope);
 

@@ -303,7 +303,8 @@ CompletionBody to_completion(const LlamaCppBody& body,
 }
 
 std::span<const Term> llama_cpp_terms() {
-  static constexpr std::array<Term, 5> kTerms = {{
+  static constexpr std::array<Term, 6> kTerms = {{
+      {"prompt_ids", "prompt"},
       {"max_new_tokens", "n_predict"},
       {"max_tokens", "n_predict"},
       {"repetition_penalty", "repeat_penalty"},

@@ -187,9 +187,10 @@ std::span<const Term> chat_terms(const ChatBody& body) {
 }
 
 std::span<const Term> completion_terms() {
-  static constexpr std::array<Term, 3> kTerms = {{
+  static constexpr std::array<Term, 4> kTerms = {{
       {"max_new_tokens", "max_tokens"},
       {"min_new_tokens", "min_tokens"},
+      {"prompt_ids", "prompt"},
       {"`inputs`", "`prompt`"},
   }};
   return kTerms;

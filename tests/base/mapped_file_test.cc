@@ -140,6 +140,17 @@ TEST_CASE("a small file of a folder is read once, whatever happens to it then") 
   CHECK(files->require_text("config.json") == "{}");
 }
 
+TEST_CASE("a pointer of git-lfs is told from the file that it stands for") {
+  const TempFolder folder;
+  const std::string pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 3\n";
+  std::ofstream(folder.file("pointer")) << pointer;
+  CHECK_THROWS_WITH(MappedFile(folder.file("pointer")),
+                    Catch::Contains("/pointer: ") && Catch::Contains("git lfs pull"));
+  CHECK_THROWS_WITH(open_folder(folder.path())->find("pointer"), Catch::Contains("git lfs pull"));
+  std::ofstream(folder.file("long")) << pointer << std::string(2000, ' ');
+  CHECK(MappedFile(folder.file("long")).bytes().size() == pointer.size() + 2000);
+}
+
 TEST_CASE("only regular files are opened, through links, and nothing is waited for") {
   const TempFolder folder;
   const std::string path = make_file(folder, 100);

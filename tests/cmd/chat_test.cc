@@ -228,6 +228,23 @@ TEST_CASE("a turn that fails is taken back and the chat goes on") {
   CHECK(asked(daemon).back()["messages"].size() == 1);
 }
 
+TEST_CASE("a chat with a model that has no chat template ends with its first turn, which says so") {
+  const Home home;
+  const FakeDaemon daemon(home.socket(), [](FakeSession& session) {
+    ipc::Status status = ready_status();
+    status.model->has_chat_template = false;
+    session.send(ipc::encode_result(ipc::to_json(status)));
+  });
+  const Ran ran = home.run({"chat"}, "one\ntwo\nthree\n");
+  CHECK(ran.exit_status == code_row(Code::kUnsupported).exit_status);
+  CHECK(ran.out.empty());
+  CHECK_THAT(ran.err, Catch::Contains("no chat template") && Catch::Contains("tgi generate"));
+  CHECK(ran.err.find("error:") == ran.err.rfind("error:"));
+  // On a terminal before anything is typed.
+  Process chat(home, chat_on_terminal(), Process::Kind::kTerminal);
+  CHECK(chat.wait() == code_row(Code::kUnsupported).exit_status);
+}
+
 TEST_CASE("a saved conversation can be gone on with") {
   const Home home;
   const FakeDaemon daemon(home.socket(), ready_model(reply));

@@ -246,6 +246,18 @@ TEST_CASE("a model of a path is loaded beside the others again when it was unloa
   CHECK(others.names() == std::vector<std::string>{"second", "second-2"});
 }
 
+TEST_CASE("an empty name is no model, and of a folder that is none those in it are told") {
+  const Home home;
+  CHECK(home.run({"run", "", "hi"}).exit_status == 2);
+  CHECK(home.run({"generate", "-m", "", "hi"}).exit_status == 2);
+  CHECK(home.run({"load", ""}).exit_status == code_row(Code::kInvalidArgument).exit_status);
+  const std::string path = model_folder(home, "inside");
+  const std::string above = std::filesystem::path(path).parent_path().string();
+  const Ran ran = home.run({"run", above, "hi"});
+  CHECK(ran.exit_status == code_row(Code::kNotFound).exit_status);
+  CHECK_THAT(ran.err, Catch::Contains("no config.json; models in it are " + path));
+}
+
 TEST_CASE("logs shows the log and its end") {
   const Home home;
   const Ran none = home.run({"logs"});

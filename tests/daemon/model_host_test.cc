@@ -217,4 +217,16 @@ TEST_CASE("two models that are given one name at once get two, and nothing is ov
   CHECK(host.enroll_beside(small_demo("tiny"), {}).name == "tiny");  // it is there
 }
 
+TEST_CASE("a name that means the default model is passed over once, and numbers go on") {
+  ModelHost host(std::chrono::milliseconds(0));
+  host.load(small_demo(""));  // without a name of its own: clients know it by its path
+  std::vector<std::string> names;
+  for (const char* path : {"/m/one", "/m/two", "/m/one"}) {
+    ModelOptions options = small_demo("tiny");
+    options.model = path;
+    names.push_back(host.enroll_beside(options, {}, true).name);
+  }
+  CHECK(names == std::vector<std::string>{"tiny-2", "tiny-3", "tiny-2"});
+}
+
 }  // namespace tgi::daemon

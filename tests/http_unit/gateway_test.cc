@@ -156,6 +156,47 @@ TEST_CASE("errors have the shape of the API whose route was asked") {
         "rate_limit_error");
 }
 
+TEST_CASE("an error is put into the words of an API, and what the client named stays as it is") {
+  constexpr std::array<Term, 3> kTerms = {{
+      {"max_new_tokens", "max_tokens"},
+      {".function.", "."},
+      {"prompt_ids", "prompt"},
+  }};
+  const auto told = [&](const std::string& text) {
+    return std::string(in_terms(validation_error(text), kTerms).what())
+        .substr(std::string_view("Input validation error: ").size());
+  };
+  CHECK(told("`max_new_tokens` must be > 0") == "`max_tokens` must be > 0");
+  CHECK(
+      told(
+          "tools[0].function.name: got \"a.function.b\", not \"max_new_tokens\", max_new_tokens") ==
+      "tools[0].name: got \"a.function.b\", not \"max_new_tokens\", max_tokens");
+  CHECK(told("max_new_tokens: schema #/properties/max_new_tokens: no max_new_tokens") ==
+        "max_tokens: schema #/properties/max_new_tokens: no max_new_tokens");
+  CHECK(told("my_max_new_tokens, max_new_tokens2 and max-prompt_ids") ==
+        "my_max_new_tokens, max_new_tokens2 and max-prompt_ids");
+  CHECK(told("prompt_ids.1: a quote that \"does not end, prompt_ids") ==
+        "prompt.1: a quote that \"does not end, prompt_ids");
+  CHECK(told("") == "");
+  CHECK(told("\"") == "\"");
+  const ApiError unknown(404, "model_not_found", "The model `max_new_tokens` does not exist");
+  CHECK(std::string_view(in_terms(unknown, kTerms).what()) == unknown.what());
+}
+
+TEST_CASE("who names Anthropic's version is told errors in its form") {
+  Served served;
+  const Header version = {"anthropic-version", "2023-06-01"};
+  const auto body_of = [&](const Request& request) {
+    const auto early = served.gateway.on_headers(request);
+    return ipc::OrderedJson::parse(early ? early->body : served.gateway.on_request(request).body);
+  };
+  for (const char* path : {"/v1/models/none", "/v1/no/such/route"}) {
+    INFO(path);
+    CHECK(body_of(request_of("GET", path, {version}))["type"] == "error");
+    CHECK_FALSE(body_of(request_of("GET", path)).contains("type"));
+  }
+}
+
 TEST_CASE("a body of /v1/rerank is told its errors as there, at /rerank too") {
   Served served;
   const auto error_of = [&](const std::string& path, const std::string& body) {

@@ -277,6 +277,17 @@ TEST_CASE("bytes that are no request are told 400 or cut off, and never reach a 
   CHECK(client.answer().status == 200);
 }
 
+TEST_CASE("who speaks TLS is told so at once, though no line ends") {
+  TestServer server;
+  RawClient client(server.port());
+  client.send(std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xFC\x03\x03", 11) +
+              std::string(60, 'x'));
+  const RawAnswer answer = client.answer();  // while the client still waits
+  CHECK(answer.status == 400);
+  CHECK(answer.body.find("https://") != std::string::npos);
+  CHECK(client.is_closed());
+}
+
 TEST_CASE("an answer on the headers alone leaves the body unread and closes") {
   TestServer server;
   RawClient client(server.port());

@@ -1,4 +1,5 @@
 // Files that can't be used as they are: damaged, foreign, newer, read-only.
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -64,6 +65,26 @@ class ReadOnly {
  private:
   const std::string folder_;
   bool is_other_ = false;
+};
+
+// A file system of 8 MiB over a folder, while it lives; not there without the right to mount one.
+class TinyDisk {
+ public:
+  explicit TinyDisk(const std::string& folder)
+      : folder_(folder), is_there_(::mount("tmpfs", folder.c_str(), "tmpfs", 0, "size=8m") == 0) {}
+  ~TinyDisk() {
+    if (is_there_) ::umount2(folder_.c_str(), MNT_DETACH);
+  }
+  TinyDisk(const TinyDisk&) = delete;
+  TinyDisk& operator=(const TinyDisk&) = delete;
+
+  bool is_there() const { return is_there_; }
+  void fill() const { write_all(folder_ + "/filling", std::string(size_t{16} << 20, 'x')); }
+  void make_room() const { fs::remove(folder_ + "/filling"); }
+
+ private:
+  const std::string folder_;
+  const bool is_there_;
 };
 
 }  // namespace
@@ -211,6 +232,30 @@ TEST_CASE("a store that is not there and can't be made is empty") {
   CHECK(store.models().empty());
   CHECK(store.jobs(10).empty());
   CHECK_FALSE(fs::exists(folder.file("state")));
+}
+
+TEST_CASE("on a full disk the store can be read, and is written to when there is room again") {
+  const TempFolder folder;
+  const TinyDisk disk(folder.path());
+  if (!disk.is_there()) {
+    WARN("skipped: no file system can be mounted here");
+    return;
+  }
+  const std::string path = folder.file("store.db");
+  make_store(path);
+  disk.fill();
+  {
+    Store store = Store::open(path);
+    CHECK(store.is_read_only());
+    CHECK(store.models().size() == 200);
+    CHECK_THROWS_WITH(store.remove_model(store.models().front().name),
+                      Contains(path) && Contains("the disk is full"));
+  }
+  CHECK(Store::open(folder.file("other/store.db")).models().empty());
+  disk.make_room();
+  Store store = Store::open(path);
+  CHECK_FALSE(store.is_read_only());
+  CHECK(store.remove_model(store.models().front().name));
 }
 
 TEST_CASE("names with quotes and question marks in the path are paths") {
