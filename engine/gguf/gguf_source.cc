@@ -100,6 +100,9 @@ class GgufSource final : public FileSource {
         const GgufFile part = parse_gguf(parts_[i].file.bytes(), parts_[i].path);
         tensors.insert(tensors.end(), part.tensors.begin(), part.tensors.end());
       }
+      if (tensors.empty()) {
+        throw Error(Code::kInvalidArgument, "the file has no tensors: a vocabulary, not a model");
+      }
       const gguf::UsualSpelling file(first.metadata, tensors);
       const gguf::GgufArchitecture& architecture = find_architecture(file.metadata());
       ModelReader model(file.metadata(), file.tensors());
@@ -119,7 +122,12 @@ class GgufSource final : public FileSource {
                   "general.architecture: the file is the part of a model that sees images or hears "
                   "(mmproj), which is not supported; load the model's own file, for text");
     }
-    if (!is_adapter(metadata)) return;
+    const std::string_view type = metadata.find_text("general.type").value_or("model");
+    if (type == "model") return;
+    if (!is_adapter(metadata)) {
+      throw Error(Code::kInvalidArgument,
+                  fmt::format("general.type: the file is no model but of kind \"{}\"", type));
+    }
     throw Error(Code::kInvalidArgument,
                 "general.type: the file is an adapter and no model; load its base model, and name "
                 "the file as an adapter of it");

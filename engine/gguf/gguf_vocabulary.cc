@@ -30,12 +30,12 @@ GgufVocabulary::GgufVocabulary(const GgufMetadata& metadata) : tokens_(metadata.
     const std::vector<int64_t> types = metadata.integers(kTypes);
     check_length(kTypes, types.size(), tokens_.size());
     for (size_t i = 0; i < types.size(); ++i) {
-      if (types[i] < 1 || types[i] > 6) {
+      if (types[i] < 0 || types[i] > 6) {
         throw Error(Code::kInvalidArgument,
-                    fmt::format("{}: expected kinds from 1 to 6, got {} for token {}", kTypes,
+                    fmt::format("{}: expected kinds from 0 to 6, got {} for token {}", kTypes,
                                 types[i], i));
       }
-      types_[i] = static_cast<TokenType>(types[i]);
+      if (types[i] != 0) types_[i] = static_cast<TokenType>(types[i]);  // 0: not said
     }
   }
   if (metadata.has(kScores)) {

@@ -247,7 +247,7 @@ Json generation_config(const Context& context) {
 
 std::map<std::string, std::string> tokenizer_files(const GgufMetadata& metadata) {
   check_keys(metadata);
-  const Kind& kind = find_kind(metadata.text("tokenizer.ggml.model"));
+  const Kind& kind = find_kind(metadata.find_text("tokenizer.ggml.model").value_or("none"));
   const GgufVocabulary vocabulary(metadata);
   const SpecialIds ids = read_special_ids(vocabulary, metadata, kind.name);
   const Context context{metadata, vocabulary, ids};

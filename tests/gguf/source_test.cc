@@ -146,6 +146,34 @@ TEST_CASE("the part of a model that sees is told from the model") {
                 {}, "mmproj");
 }
 
+TEST_CASE("files that are no models are told what they are") {
+  std::vector<GgufTestValue> values = llama_values();
+  check_refused(values, {}, "a vocabulary, not a model");
+  values.push_back(text_value("general.type", "imatrix"));
+  check_refused(values, llama_tensors(), "no model but of kind \"imatrix\"");
+  values = llama_values();
+  std::erase_if(values, [](const auto& one) { return one.first.starts_with("tokenizer."); });
+  check_refused(values, llama_tensors(), "this file has no tokenizer");
+}
+
+TEST_CASE("a Llama may have biases of q, k and v alone, or of what attention puts out") {
+  std::vector<GgufTestTensor> tensors = llama_tensors();
+  for (const char* name : {"attn_q", "attn_k", "attn_v"}) {
+    tensors.push_back(zeros("blk.0." + std::string(name) + ".bias", {kHidden}));
+  }
+  const TempFolder folder;
+  write_file(folder.file("m.gguf"), gguf_file(llama_values(), tensors));
+  check_whole(*open_gguf(folder.file("m.gguf")));
+  tensors.push_back(zeros("blk.0.attn_output.bias", {kHidden}));
+  write_file(folder.file("all.gguf"), gguf_file(llama_values(), tensors));
+  check_whole(*open_gguf(folder.file("all.gguf")));
+  std::erase_if(tensors, [](const auto& one) {
+    return one.name.ends_with(".bias") && one.name != "blk.0.attn_output.bias";
+  });
+  write_file(folder.file("output.gguf"), gguf_file(llama_values(), tensors));
+  check_whole(*open_gguf(folder.file("output.gguf")));
+}
+
 TEST_CASE("experts of Mixtral that are a tensor each are read") {
   std::vector<GgufTestValue> values = llama_values();
   values.push_back(u32_value("llama.expert_count", 2));

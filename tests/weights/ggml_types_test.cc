@@ -32,7 +32,7 @@ Json golden_blocks() {
 
 TEST_CASE("blocks of every type have the values of the gguf package") {
   const Json golden = golden_blocks();
-  CHECK(golden.size() == 23);
+  CHECK(golden.size() == 25);
   for (const auto& [name, one] : golden.items()) {
     INFO(name);
     const GgmlType* type = find_ggml_type(std::string_view(name));
@@ -124,7 +124,7 @@ TEST_CASE("scales and minima are what they are said to be held as without a loss
   CHECK(with_factors ==
         std::set<std::string_view>{"Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "IQ4_XS"});
   CHECK(with_halves == std::set<std::string_view>{"Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "IQ4_NL",
-                                                  "TQ1_0", "TQ2_0"});
+                                                  "TQ1_0", "TQ2_0", "Q1_0", "Q2_0"});
 }
 
 TEST_CASE("types are found by id and by name, and there is one of each") {
@@ -138,6 +138,12 @@ TEST_CASE("types are found by id and by name, and there is one of each") {
   }
   CHECK(find_ggml_type(uint32_t{4}) == nullptr);
   CHECK(find_ggml_type("Q4_2") == nullptr);
+  for (const uint32_t former : {31U, 32U, 33U}) {
+    CHECK(find_ggml_type(former) == nullptr);
+    CHECK(advice_on_type(former).find("in Q4_0") != std::string_view::npos);
+  }
+  CHECK(advice_on_type(4).find("pull the model again") != std::string_view::npos);
+  CHECK(advice_on_type(99).find("tgi --version") != std::string_view::npos);
 }
 
 }  // namespace tgi

@@ -93,7 +93,8 @@ TEST_CASE("a file of the gguf package's writer is read back") {
   CHECK(metadata.booleans("of.bools") == std::vector<bool>{true, false});
   const Json golden =
       parse_json(read_regular_file(TGI_SOURCE_DIR "/tests/golden/ggml_blocks.json"));
-  REQUIRE(file.tensors.size() == golden.size() + 2);
+  // All but Q2_0, which is younger than the package, and two of plain numbers.
+  REQUIRE(file.tensors.size() == golden.size() - 1 + 2);
   for (const GgufTensor& tensor : file.tensors) {
     INFO(tensor.name);
     std::vector<float> values(static_cast<size_t>(tensor.num_elements()));

@@ -45,6 +45,14 @@ void read_llama(ModelReader& model) {
   } else {
     read_decoder(model, "LlamaForCausalLM", "llama");
     read_biases(model);
+    // Llama's class has all four biases of attention or none, Seed-OSS's says it of each.
+    const bool has_output_bias = model.find_layer_with("attn_output.bias").has_value();
+    const bool has_qkv_bias = model.config.at("attention_bias");
+    if (has_qkv_bias != has_output_bias) {
+      model.config["architectures"] = Json::array({"SeedOssForCausalLM"});
+      model.config["model_type"] = "seed_oss";
+      model.config["attention_out_bias"] = has_output_bias;
+    }
     name_mlp(model);
   }
   name_outer(model);

@@ -134,9 +134,34 @@ constexpr GgmlType kTypes[] = {
     with_halves(quantised<256, 66, 256, 4, false, read_tq2_0>(35, "TQ2_0")),
     written(quantised<32, 17, 32, 8, false, read_mxfp4>(39, "MXFP4"), encode_mxfp4),
     quantised<64, 36, 16, 8, false, read_nvfp4>(40, "NVFP4"),
-    {.id = 41, .name = "Q1_0", .block_size = 128, .block_bytes = 18},
+    with_halves(quantised<128, 18, 128, 4, false, read_q1_0>(41, "Q1_0")),
+    with_halves(quantised<64, 18, 64, 4, false, read_q2_0>(42, "Q2_0")),
 };
 // clang-format on
+
+// What ggml had once: the same numbers as another type, in another order, or nothing of today.
+struct FormerType {
+  uint32_t id;
+  std::string_view advice;
+};
+constexpr std::string_view kTakeQ40 =
+    "a Q4_0 in another order, for one kind of processor, which ggml no longer has; take the "
+    "model's file in Q4_0";
+constexpr std::string_view kTakeIq4Nl =
+    "an IQ4_NL in another order, for one kind of processor, which ggml no longer has; take the "
+    "model's file in IQ4_NL";
+constexpr FormerType kFormerTypes[] = {
+    {4,
+     "which ggml no longer has; ollama's first files of gpt-oss use its number: pull the model "
+     "again"},
+    {5, "which ggml no longer has; take the model's file in another type"},
+    {31, kTakeQ40},
+    {32, kTakeQ40},
+    {33, kTakeQ40},
+    {36, kTakeIq4Nl},
+    {37, kTakeIq4Nl},
+    {38, kTakeIq4Nl},
+};
 
 }  // namespace
 
@@ -147,6 +172,13 @@ std::span<const GgmlType> ggml_types() {
 const GgmlType* find_ggml_type(uint32_t id) {
   const auto* const it = std::ranges::find(kTypes, id, &GgmlType::id);
   return it == std::end(kTypes) ? nullptr : it;
+}
+
+std::string_view advice_on_type(uint32_t id) {
+  const auto* const it = std::ranges::find(kFormerTypes, id, &FormerType::id);
+  return it == std::end(kFormerTypes)
+             ? "which this build does not know; `tgi --version` says how new it is"
+             : it->advice;
 }
 
 const GgmlType* find_ggml_type(std::string_view name) {

@@ -63,4 +63,7 @@ std::span<const GgmlType> ggml_types();
 const GgmlType* find_ggml_type(uint32_t id);
 const GgmlType* find_ggml_type(std::string_view name);
 
+// Of a type that is not known: what there is to say of it, and to do.
+std::string_view advice_on_type(uint32_t id);
+
 }  // namespace tgi

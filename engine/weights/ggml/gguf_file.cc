@@ -186,10 +186,7 @@ TensorPlace read_tensor(Cursor& in, uint64_t index, uint64_t alignment) {
   out.offset = in.number<uint64_t>(name);
   tensor.type = find_ggml_type(type);
   if (tensor.type == nullptr) {
-    fail(
-        fmt::format("tensor {} has elements of type {}, which this build does not know; `tgi "
-                    "--version` says how new it is",
-                    name, type));
+    fail(fmt::format("tensor {} has elements of type {}, {}", name, type, advice_on_type(type)));
   }
   const int64_t cols = tensor.shape.back();
   if (cols % tensor.type->block_size != 0) {

@@ -87,6 +87,23 @@ void read_q8_0(const std::byte* block, int8_t* codes, float* scales, float* /*mi
   std::memcpy(codes, block + 2, 32);
 }
 
+// A bit each: 1 or -1.
+void read_q1_0(const std::byte* block, int8_t* codes, float* scales, float* /*minima*/) {
+  scales[0] = half_at(block);
+  for (int i = 0; i < 128; ++i) {
+    const int bit = byte_at(block + 2 + i / 8) >> i % 8 & 1;
+    codes[i] = static_cast<int8_t>(2 * bit - 1);
+  }
+}
+
+// Two bits each: -1 to 2.
+void read_q2_0(const std::byte* block, int8_t* codes, float* scales, float* /*minima*/) {
+  scales[0] = half_at(block);
+  for (int i = 0; i < 64; ++i) {
+    codes[i] = static_cast<int8_t>((byte_at(block + 2 + i / 4) >> 2 * (i % 4) & 3) - 1);
+  }
+}
+
 void read_iq4_nl(const std::byte* block, int8_t* codes, float* scales, float* /*minima*/) {
   scales[0] = half_at(block);
   look_up(block + 2, kHalf, kIq4Codes, codes);

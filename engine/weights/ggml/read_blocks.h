@@ -16,6 +16,8 @@ void read_q5_1(const std::byte* block, int8_t* codes, float* scales, float* mini
 void read_q8_0(const std::byte* block, int8_t* codes, float* scales, float* minima);
 void read_iq4_nl(const std::byte* block, int8_t* codes, float* scales, float* minima);
 void read_mxfp4(const std::byte* block, int8_t* codes, float* scales, float* minima);
+void read_q1_0(const std::byte* block, int8_t* codes, float* scales, float* minima);   // of 128
+void read_q2_0(const std::byte* block, int8_t* codes, float* scales, float* minima);   // of 64
 void read_nvfp4(const std::byte* block, int8_t* codes, float* scales, float* minima);  // of 64
 
 // Blocks of 256 whose scales are quantised themselves.
