@@ -32,8 +32,13 @@ struct ScoreOf {
 
   __device__ __forceinline__ float operator()(float logit) const {
     if (kind == RouterScore::kSparseMixer) return logit;
-    return kind == RouterScore::kSigmoid ? 1.0F / (1.0F + expf(-logit))
-                                         : expf(logit - highest) / sum;
+    return kind == RouterScore::kSoftmax ? expf(logit - highest) / sum
+                                         : 1.0F / (1.0F + expf(-logit));
+  }
+
+  // What an expert is chosen by.
+  __device__ __forceinline__ float choice(float logit) const {
+    return kind == RouterScore::kSigmoidOfChosen ? logit : (*this)(logit);
   }
 };
 
@@ -156,7 +161,7 @@ __global__ void choose_experts(RouteRule rule,
   const ScoreOf score = score_of(rule.score, logits, num_experts, lane);
   for (int32_t e = lane; e < num_experts; e += 32) {
     const float value =
-        score(to_float(logits[e])) + (choice_bias == nullptr ? 0.0F : choice_bias[e]);
+        score.choice(to_float(logits[e])) + (choice_bias == nullptr ? 0.0F : choice_bias[e]);
     // One that is not a number loses; the row's result is not a number all the same.
     scores[e] = value != value ? -INFINITY : value;
   }

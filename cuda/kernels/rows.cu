@@ -155,8 +155,8 @@ __device__ __forceinline__ float xielu(const XieluNumbers& numbers, float x) {
 // What is not a number stays so.
 __device__ __forceinline__ float limited_silu(const GateLimits& limits, float gate, float up) {
   if (gate > limits.limit) gate = limits.limit;
-  if (up > limits.limit) up = limits.limit;
-  if (up < -limits.limit) up = -limits.limit;
+  if (up > limits.up_limit) up = limits.up_limit;
+  if (up < -limits.up_limit) up = -limits.up_limit;
   return gate / (1.0F + expf(-limits.slope * gate)) * (up + limits.up_offset);
 }
 

@@ -84,6 +84,16 @@ void ExpertRoutes::mix_sparsely(const int32_t* experts,
   for (int32_t i = 0; i < rule_.top_k; ++i) logits[experts[i]] = shares[i];
 }
 
+// Of `experts`, in the place of their logits.
+void ExpertRoutes::take_sigmoids(const int32_t* experts, float* logits, Exp exp) const {
+  for (int32_t i = 0; i < rule_.top_k; ++i) {
+    const float below = -logits[experts[i]];
+    float power = 0.0F;
+    exp(&below, &power, 1);
+    logits[experts[i]] = 1.0F / (1.0F + power);
+  }
+}
+
 void ExpertRoutes::choose(int64_t token, float* scores, const float* choice_bias, Exp exp) {
   float* const choice = choice_.data() + token * num_experts_;
   for (int32_t e = 0; e < num_experts_; ++e) {
@@ -103,6 +113,7 @@ void ExpertRoutes::choose(int64_t token, float* scores, const float* choice_bias
   }
   float* const weights = weight_.data() + token * rule_.top_k;
   if (rule_.score == RouterScore::kSparseMixer) mix_sparsely(experts, weights, scores, exp);
+  if (rule_.score == RouterScore::kSigmoidOfChosen) take_sigmoids(experts, scores, exp);
   std::sort(experts, experts + rule_.top_k);
   float sum = 0.0F;
   for (int32_t i = 0; i < rule_.top_k; ++i) {

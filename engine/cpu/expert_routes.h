@@ -19,8 +19,8 @@ class ExpertRoutes {
   void begin(const RouteRule& rule, int64_t num_tokens);
   // out[i] = exp(x[i]), of the kernels that are used.
   using Exp = void (*)(const float* x, float* out, int64_t count);
-  // Chooses for one token; any thread, tokens apart. `scores` (num_experts) are changed; of
-  // kSparseMixer they are the logits.
+  // Chooses for one token; any thread, tokens apart. `scores` (num_experts) are changed; where
+  // experts are chosen by the logit alone they are the logits.
   void choose(int64_t token, float* scores, const float* choice_bias, Exp exp);
   // After choose: each weight times that of its expert.
   void scale(int64_t token, const float* expert_scale);
@@ -47,6 +47,7 @@ class ExpertRoutes {
  private:
   void keep_best_groups(float* choice) const;
   void mix_sparsely(const int32_t* experts, float* shares, float* logits, Exp exp) const;
+  void take_sigmoids(const int32_t* experts, float* logits, Exp exp) const;
 
   int32_t num_experts_ = 0;
   RouteRule rule_;

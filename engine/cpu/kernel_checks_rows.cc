@@ -119,7 +119,8 @@ void add_activation_checks(KernelChecks& checks) {
     });
   }
   checks.add("limited_silu", [=](const KernelTable& k) {
-    k.limited_silu(in.data(), out.data(), kCols, {.limit = 7.0F, .slope = 1.702F, .up_offset = 1});
+    k.limited_silu(in.data(), out.data(), kCols,
+                   {.limit = 7.0F, .up_limit = 6.0F, .slope = 1.702F, .up_offset = 1});
     return std::span<const float>(out);
   });
   checks.add("xielu", [=](const KernelTable& k) {

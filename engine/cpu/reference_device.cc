@@ -54,8 +54,9 @@ double xielu(const XieluNumbers& numbers, double x) {
 // What is not a number stays so.
 double limited_silu(const GateLimits& limits, double gate, double up) {
   const auto limit = static_cast<double>(limits.limit);
+  const auto up_limit = static_cast<double>(limits.up_limit);
   if (gate > limit) gate = limit;
-  up = std::clamp(up, -limit, limit);
+  up = std::clamp(up, -up_limit, up_limit);
   return gate * sigmoid(static_cast<double>(limits.slope) * gate) *
          (up + static_cast<double>(limits.up_offset));
 }

@@ -13,11 +13,15 @@
 namespace tgi {
 namespace {
 
+bool is_chosen_by_logit(const RouteRule& rule) {
+  return rule.score == RouterScore::kSparseMixer || rule.score == RouterScore::kSigmoidOfChosen;
+}
+
 std::vector<double> router_scores(const RouteArgs& args, int64_t token) {
   const auto count = static_cast<size_t>(args.logits.cols);
   const float* const logits = row_of(args.logits, token);
   std::vector<double> out(logits, logits + count);
-  if (args.rule.score == RouterScore::kSparseMixer) return out;
+  if (is_chosen_by_logit(args.rule)) return out;
   const double highest = *std::ranges::max_element(out);
   double sum = 0.0;
   for (double& x : out) {
@@ -88,6 +92,9 @@ void ReferenceDevice::route(const RouteArgs& args) {
     if (args.rule.num_groups > 1) leave_best_groups(args.rule, choice);
     const std::vector<size_t> chosen = largest(choice, args.rule.top_k);
     if (args.rule.score == RouterScore::kSparseMixer) mix_sparsely(args.rule, chosen, scores);
+    for (const size_t e : chosen) {
+      if (args.rule.score == RouterScore::kSigmoidOfChosen) scores[e] = sigmoid(scores[e]);
+    }
     double sum = 0.0;
     for (const size_t e : chosen) sum += scores[e];
     for (const size_t e : chosen) {

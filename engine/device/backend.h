@@ -312,9 +312,10 @@ struct AttentionArgs {
 };
 
 // How gpt-oss bends the gated form of kSilu: with gate = min(gate, limit) and up held between
-// -limit and limit, out = gate * sigmoid(slope * gate) * (up + up_offset).
+// -up_limit and up_limit, out = gate * sigmoid(slope * gate) * (up + up_offset).
 struct GateLimits {
   float limit = 0.0F;  // 0: none of it
+  float up_limit = 0.0F;
   float slope = 1.0F;
   float up_offset = 0.0F;
 
@@ -353,7 +354,8 @@ struct AddArgs {
 // What an expert is chosen by. kSparseMixer: by the logit alone; its score is its share of the
 // softmax over those experts that were not chosen before it and whose logits are near its own: by
 // no more than 2 * mixer_width times the larger of its logit and the size of theirs.
-enum class RouterScore : uint8_t { kSoftmax, kSigmoid, kSparseMixer };
+// kSigmoidOfChosen: by the logit alone; its score is its sigmoid.
+enum class RouterScore : uint8_t { kSoftmax, kSigmoid, kSparseMixer, kSigmoidOfChosen };
 
 // Experts for each row: those of the highest score + choice_bias, of two equal ones the first. With
 // groups, which are equal runs of experts, only those of the `top_groups` best can be chosen; a
@@ -615,7 +617,7 @@ class Backend {
 // A plugin exports two C functions. The first is asked before anything else is touched: a plugin of
 // another number is refused. Raised with every change of what crosses the border (this header, and
 // those that it includes).
-inline constexpr int kBackendAbi = 29;
+inline constexpr int kBackendAbi = 30;
 inline constexpr const char* kBackendAbiSymbol = "tgi_backend_abi";  // int (*)()
 inline constexpr const char* kBackendSymbol = "tgi_backend";         // tgi::Backend* (*)()
 

@@ -54,7 +54,8 @@ extern const Architecture kPaddleOcrText, kPaddleOcr, kHunyuanVlText, kHunyuanVl
     kDeepSeekOcr2, kMolmo2Text, kMolmo2, kGraniteDoclingText, kGranite4Vision, kGraniteDocling,
     kMiniCpmOcr, kQwen3Asr, kGlmAsr, kFunAsrNano, kVibeVoiceAsr, kMossTranscribe;
 extern const Architecture kLaraMini, kAriaText, kAria, kPersimmon, kBioGpt, kMllamaText, kMllama,
-    kEmu3Text, kEmu3, kFuyu, kOpenAiGpt, kCohereCompass, kCohereCompassVision;
+    kEmu3Text, kEmu3, kFuyu, kOpenAiGpt, kCohereCompass, kCohereCompassVision, kKolibri,
+    kModernBertDecoder, kApertus15Text, kApertus15, kStep35, kStep37;
 
 namespace {
 
@@ -259,6 +260,12 @@ constexpr std::array kArchitectures = {
     &kOpenAiGpt,
     &kCohereCompass,
     &kCohereCompassVision,
+    &kKolibri,
+    &kModernBertDecoder,
+    &kApertus15Text,
+    &kApertus15,
+    &kStep35,
+    &kStep37,
 };
 
 constexpr const char* kConfigFile = "config.json";

@@ -35,6 +35,10 @@ enum class Role : uint8_t {
   kEmbeddingInBias,
   kHiddenNorm,  // of the hidden states that a layer for the next tokens reads
   kHeadIn,      // from the stream to what the head reads
+  kHeadDense,   // of the stream, then an activation and a norm: what the head reads
+  kHeadDenseBias,
+  kHeadNorm,
+  kHeadNormBias,
   kFinalNorm,
   kFinalNormBias,
   kLmHead,
@@ -164,6 +168,7 @@ constexpr bool is_norm_weight(Role role) {
     case Role::kEmbeddingNorm:
     case Role::kHiddenNorm:
     case Role::kFinalNorm:
+    case Role::kHeadNorm:
     case Role::kAttentionNorm:
     case Role::kAttentionInnerNorm:
     case Role::kAttentionPostNorm:
@@ -188,6 +193,21 @@ constexpr bool is_norm_weight(Role role) {
   }
 }
 
+// Of what draws tokens.
+constexpr bool is_of_head(Role role) {
+  switch (role) {
+    case Role::kHeadDense:
+    case Role::kHeadDenseBias:
+    case Role::kHeadNorm:
+    case Role::kHeadNormBias:
+    case Role::kLmHead:
+    case Role::kLmHeadBias:
+      return true;
+    default:
+      return false;
+  }
+}
+
 // Only layers with attention, or with a state, have such tensors.
 constexpr bool is_of_attention(Role role) {
   return role >= Role::kQ && role <= Role::kOBias;
@@ -202,7 +222,7 @@ enum class Dim : uint8_t {
   kOneRow,  // the tensor is a matrix all the same
   kVocab,
   kHeadVocab,    // of a head that draws fewer
-  kImagesVocab,  // with the rows of 8 tokens that stand for images, which are left out
+  kImagesVocab,  // with the rows of tokens that stand for images, which are left out
   kPositions,    // with the rows before that of position 0
   kTokenTypes,
   kLayerInputVocab,

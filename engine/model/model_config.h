@@ -57,6 +57,10 @@ struct LayerPlan {
   // Of the dense MLP's gate, before its activation: so many standard deviations above the row's
   // mean is 0 (statistical top-k). None: there is no such cut.
   std::optional<float> gate_cutoff{};
+  // Of the dense MLP and the expert that all tokens go to, and of those that are chosen; without a
+  // limit: as the model says.
+  GateLimits gate_limits{};
+  GateLimits expert_limits{};
 
   constexpr bool has_own_kv() const { return has_attention && kv_layer == kOwnKv; }
 
@@ -177,10 +181,13 @@ struct ModelConfig {
   // Where a layer is loaded that drafts: what its q, k and v read, and the rows of its head.
   int32_t attention_input_size = 0;  // 0: hidden_size
   int32_t head_vocab_size = 0;       // 0: vocab_size
+  // Rows of the embedding behind those of tokens that can be drawn, of images and sounds: left out.
+  int32_t unread_rows = 0;
   int32_t intermediate_size = 0;
   int32_t num_layers = 0;
   // Layers that follow each other have the same weights, and so many are stored; 0: all are.
   int32_t num_stored_layers = 0;
+  int32_t layers_after_last = 0;  // stored too, of the layers' shape: they draft, and are left out
   int32_t num_heads = 0;
   int32_t num_kv_heads = 0;
   int32_t head_dim = 0;       // of q and k
@@ -217,11 +224,13 @@ struct ModelConfig {
   bool attention_output_bias = false;  // of o, where the family has a field for it
   bool mlp_bias = false;               // of gate, up and down, likewise
   bool lm_head_bias = false;           // of the head, likewise
+  bool head_dense_bias = false;        // of the matrix before it, likewise
 
   bool learned_positions = false;
   int32_t position_offset = 0;               // rows of that table before the one of position 0
   int32_t num_token_types = 0;               // rows of the table of types; 0: there is none
   HeadInput head_input = HeadInput::kFirst;  // where a family's head leaves it to the config
+  Activation head_activation = Activation::kGelu;  // of the matrix before the head, where there is
 
   LatentConfig latent;
   LayerInputs layer_inputs;
@@ -289,6 +298,13 @@ inline KvHeads kv_heads_of(const ModelConfig& config, int32_t layer) {
 }
 inline int32_t num_heads_of(const ModelConfig& config, int32_t layer) {
   return of_layer(config, layer, &LayerPlan::num_heads, config.num_heads);
+}
+// Of a layer's dense MLP, or of its chosen experts.
+inline const GateLimits& gate_limits_of(const ModelConfig& config,
+                                        int32_t layer,
+                                        GateLimits LayerPlan::*of_plan) {
+  const GateLimits& own = config.layers[static_cast<size_t>(layer)].*of_plan;
+  return own.limit > 0.0F ? own : config.gate_limits;
 }
 inline int32_t intermediate_size_of(const ModelConfig& config, int32_t layer) {
   return of_layer(config, layer, &LayerPlan::intermediate_size, config.intermediate_size);

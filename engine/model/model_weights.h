@@ -107,6 +107,11 @@ struct ModelWeights {
   DeviceVector embedding_in_bias;
   DeviceVector hidden_norm;         // of a layer for the next tokens
   std::unique_ptr<Matrix> head_in;  // may be null
+  // (hidden, hidden), behind the last norm: before an activation and a norm of its own.
+  std::unique_ptr<Matrix> head_dense;  // may be null
+  DeviceVector head_dense_bias;
+  DeviceVector head_norm;
+  DeviceVector head_norm_bias;
   // Of rows for each layer: (vocabulary, layers * size), (layers * size, hidden).
   std::unique_ptr<Matrix> layer_input_table;  // may be null
   std::unique_ptr<Matrix> layer_input_in;     // may be null

@@ -78,7 +78,7 @@ int64_t dim_size(Dim dim, const ModelConfig& config, int32_t layer) {
     case Dim::kVocab:
       return config.vocab_size;
     case Dim::kImagesVocab:
-      return int64_t{config.vocab_size} + 8;
+      return int64_t{config.vocab_size} + config.unread_rows;
     case Dim::kHeadVocab:
       return head_vocab_rows(config);
     case Dim::kDistanceBiases:

@@ -203,8 +203,23 @@ void Transformer::run_head(const Tensor& hidden) {
   sample_rows(rows);
 }
 
+// Its rows take the place of those that it reads.
+void Transformer::run_head_dense(const Tensor& rows) {
+  const Tensor made = workspace_.normed.first_rows(rows.rows);
+  device_.matmul({.x = rows,
+                  .w = weights_.head_dense.get(),
+                  .bias = weights_.head_dense_bias.get(),
+                  .out = made});
+  device_.activation({.kind = config_.head_activation, .gated = false, .in = made, .out = rows});
+  NormArgs norm = norm_args(weights_.head_norm, weights_.head_norm_bias);
+  norm.x = rows;
+  norm.out = rows;
+  device_.norm(norm);
+}
+
 void Transformer::sample_rows(const Tensor& normed) {
   Tensor rows = normed;
+  if (weights_.head_dense != nullptr) run_head_dense(rows);
   if (weights_.head_in != nullptr) {
     rows = workspace_.embedded.first_rows(normed.rows);
     device_.matmul({.x = normed, .w = weights_.head_in.get(), .out = rows});
@@ -296,21 +311,22 @@ void Transformer::run_branches(int32_t layer, const LayerWeights& weights, Strea
 void Transformer::run_mlp_branch(int32_t layer, const LayerWeights& weights, Stream& stream) {
   const LayerPlan& plan = config_.layers[static_cast<size_t>(layer)];
   if (plan.mlp == MlpKind::kBoth) {
-    run_both_mlps(weights, stream);
+    run_both_mlps(layer, weights, stream);
   } else if (plan.mlp != MlpKind::kNone) {
     run_mlp(layer, weights, read(stream, weights.mlp_norm, weights.mlp_norm_bias), stream.branch);
     write(stream, weights.mlp_post_norm);
   }
 }
 
-void Transformer::run_both_mlps(const LayerWeights& weights, Stream& stream) {
+void Transformer::run_both_mlps(int32_t layer, const LayerWeights& weights, Stream& stream) {
   const Tensor chosen = workspace_.second_branch.first_rows(stream.sum.rows);
-  run_dense_mlp(weights.xielu, weights.gate_up, weights.mlp_inner_norm, weights.down, {},
+  run_dense_mlp(weights.xielu, weights.gate_up, weights.mlp_inner_norm, weights.down,
+                gate_limits_of(config_, layer, &LayerPlan::gate_limits), {},
                 read(stream, weights.mlp_norm, weights.mlp_norm_bias), stream.branch);
   communicator_.all_reduce_sum(stream.branch);
   norm_inner(weights.dense_post_norm, stream.branch);
   choose_experts(weights, read(stream, weights.router_norm, {}));
-  run_chosen_experts(weights, read(stream, weights.experts_norm, {}), chosen);
+  run_chosen_experts(layer, weights, read(stream, weights.experts_norm, {}), chosen);
   communicator_.all_reduce_sum(chosen);
   norm_inner(weights.experts_post_norm, chosen);
   device_.add({.x = stream.branch, .y = chosen, .out = stream.branch});
@@ -440,10 +456,11 @@ void Transformer::run_mlp(int32_t layer,
                           const Tensor& out) {
   const LayerPlan& plan = config_.layers[static_cast<size_t>(layer)];
   if (plan.mlp == MlpKind::kExperts) {
-    run_experts(weights, x, out);
+    run_experts(layer, weights, x, out);
   } else {
     run_dense_mlp(weights.xielu, weights.gate_up, weights.mlp_inner_norm, weights.down,
-                  plan.gate_cutoff, x, out);
+                  gate_limits_of(config_, layer, &LayerPlan::gate_limits), plan.gate_cutoff, x,
+                  out);
   }
 }
 
@@ -451,6 +468,7 @@ void Transformer::run_dense_mlp(const XieluNumbers& xielu,
                                 const Linear& gate_up_linear,
                                 const DeviceVector& inner_norm,
                                 const Linear& down,
+                                const GateLimits& limits,
                                 const std::optional<float>& gate_cutoff,
                                 const Tensor& x,
                                 const Tensor& out) {
@@ -462,24 +480,30 @@ void Transformer::run_dense_mlp(const XieluNumbers& xielu,
   const Tensor gate = gate_up.columns(0, width);
   multiply(gate, config_.mlp_gate_multiplier);
   if (gate_cutoff) device_.statistical_top_k({.deviations = *gate_cutoff, .x = gate});
-  activate(xielu, gate_up, activated);
+  activate(xielu, limits, gate_up, activated);
   norm_inner(inner_norm, activated);
   down.apply(device_, activated, out);
   multiply(out, config_.mlp_output_multiplier);
 }
 
-void Transformer::activate(const XieluNumbers& xielu, const Tensor& gate_up, const Tensor& out) {
+void Transformer::activate(const XieluNumbers& xielu,
+                           const GateLimits& limits,
+                           const Tensor& gate_up,
+                           const Tensor& out) {
   device_.activation({.kind = config_.activation,
                       .gated = config_.gated_mlp,
-                      .limits = config_.gate_limits,
+                      .limits = limits,
                       .xielu = xielu,
                       .in = gate_up,
                       .out = out});
 }
 
-void Transformer::run_experts(const LayerWeights& weights, const Tensor& x, const Tensor& out) {
+void Transformer::run_experts(int32_t layer,
+                              const LayerWeights& weights,
+                              const Tensor& x,
+                              const Tensor& out) {
   choose_experts(weights, x);
-  run_chosen_experts(weights, x, out);
+  run_chosen_experts(layer, weights, x, out);
 }
 
 void Transformer::choose_experts(const LayerWeights& weights, const Tensor& x) {
@@ -491,7 +515,8 @@ void Transformer::choose_experts(const LayerWeights& weights, const Tensor& x) {
                  .expert_scale = weights.expert_scale.get()});
 }
 
-void Transformer::run_chosen_experts(const LayerWeights& weights,
+void Transformer::run_chosen_experts(int32_t layer,
+                                     const LayerWeights& weights,
                                      const Tensor& x,
                                      const Tensor& out) {
   const Workspace& w = workspace_;
@@ -510,19 +535,22 @@ void Transformer::run_chosen_experts(const LayerWeights& weights,
   weights.experts_gate_up.apply(device_, false, in, gate_up);
   // The product with what is weighed is the weighed product.
   if (weighs_inputs) device_.weigh_experts({.x = gate_up});
-  activate(weights.xielu, gate_up, activated);
+  activate(weights.xielu, gate_limits_of(config_, layer, &LayerPlan::expert_limits), gate_up,
+           activated);
   weights.experts_down.apply(device_, true, activated, down);
   device_.combine_experts({.is_weighted = weighs_inputs, .x = down, .out = given});
   if (is_narrow) weights.experts_out.apply(device_, given, out);
-  if (weights.shared_down.weight != nullptr) add_shared_expert(weights, x, out);
+  if (weights.shared_down.weight != nullptr) add_shared_expert(layer, weights, x, out);
   multiply(out, config_.experts.output_multiplier);
 }
 
-void Transformer::add_shared_expert(const LayerWeights& weights,
+void Transformer::add_shared_expert(int32_t layer,
+                                    const LayerWeights& weights,
                                     const Tensor& x,
                                     const Tensor& out) {
   const Tensor shared = workspace_.shared_expert.first_rows(x.rows);
-  run_dense_mlp(weights.xielu, weights.shared_gate_up, {}, weights.shared_down, {}, x, shared);
+  run_dense_mlp(weights.xielu, weights.shared_gate_up, {}, weights.shared_down,
+                gate_limits_of(config_, layer, &LayerPlan::gate_limits), {}, x, shared);
   const Tensor gate = workspace_.gate_up.first_rows(x.rows).columns(0, 1);
   const bool has_gate = weights.shared_output_gate.weight != nullptr;
   if (has_gate) weights.shared_output_gate.apply(device_, x, gate);

@@ -171,15 +171,22 @@ class Transformer final : public Forward {
                      const Linear& gate_up,
                      const DeviceVector& inner_norm,
                      const Linear& down,
+                     const GateLimits& limits,
                      const std::optional<float>& gate_cutoff,
                      const Tensor& x,
                      const Tensor& out);
-  void activate(const XieluNumbers& xielu, const Tensor& gate_up, const Tensor& out);
-  void run_experts(const LayerWeights& weights, const Tensor& x, const Tensor& out);
+  void activate(const XieluNumbers& xielu,
+                const GateLimits& limits,
+                const Tensor& gate_up,
+                const Tensor& out);
+  void run_experts(int32_t layer, const LayerWeights& weights, const Tensor& x, const Tensor& out);
   void choose_experts(const LayerWeights& weights, const Tensor& x);
-  void run_chosen_experts(const LayerWeights& weights, const Tensor& x, const Tensor& out);
+  void run_chosen_experts(int32_t layer,
+                          const LayerWeights& weights,
+                          const Tensor& x,
+                          const Tensor& out);
   // Experts beside a dense MLP.
-  void run_both_mlps(const LayerWeights& weights, Stream& stream);
+  void run_both_mlps(int32_t layer, const LayerWeights& weights, Stream& stream);
   // transformer_layer_inputs.cc: rows of each token for each layer.
   void embed_layer_inputs(const Tensor& embedded);
   void add_layer_input(int32_t layer, const LayerWeights& weights, Stream& stream);
@@ -197,7 +204,11 @@ class Transformer final : public Forward {
   void join_streams(const Tensor& all, bool takes_output_rows, const Tensor& out);
   void run_laurel(const LayerWeights& weights, const Tensor& x);
   void add_laurel(Stream& stream);
-  void add_shared_expert(const LayerWeights& weights, const Tensor& x, const Tensor& out);
+  void add_shared_expert(int32_t layer,
+                         const LayerWeights& weights,
+                         const Tensor& x,
+                         const Tensor& out);
+  void run_head_dense(const Tensor& rows);
   void sample_rows(const Tensor& rows);
   void copy_constants();
   bool has_norm(const DeviceVector& weight) const;

@@ -43,8 +43,7 @@ bool is_of_a_head(const LoadedConfig& model, std::string_view name) {
     return !tensor.empty() && name.ends_with(tensor);
   };
   for (const TensorSpec& spec : model.tensors()) {
-    const bool draws = spec.role == Role::kLmHead || spec.role == Role::kLmHeadBias;
-    if (draws && ends_with(spec.name)) return true;
+    if (is_of_head(spec.role) && ends_with(spec.name)) return true;
   }
   for (const HeadSpec& head : heads_of(model)) {
     if (head.task != model.task) continue;
@@ -85,8 +84,10 @@ bool is_of_idle_layer(const LoadedConfig& model, std::string_view name) {
 bool is_ignored(const LoadedConfig& model, std::string_view name) {
   const Architecture& architecture = *model.architecture;
   const std::string_view inner = without("model.", name);
-  if (model.text->ignores_layer_after_last && is_of_layer(model, name, model.config.num_layers)) {
-    return true;
+  const int32_t after =
+      std::max(model.config.layers_after_last, model.text->ignores_layer_after_last ? 1 : 0);
+  for (int32_t i = 0; i < after; ++i) {
+    if (is_of_layer(model, name, int64_t{model.config.num_layers} + i)) return true;
   }
   if (is_of_idle_layer(model, name)) return true;
   if (model.config.gives_vectors && is_of_a_head(model, name)) return true;

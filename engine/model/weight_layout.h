@@ -204,13 +204,14 @@ struct ModelVector {
   Role role;
 };
 
-inline constexpr std::array<ModelMatrix, 8> kModelMatrices = {{
+inline constexpr std::array<ModelMatrix, 9> kModelMatrices = {{
     {&ModelWeights::token_embedding, Role::kTokenEmbedding},
     {&ModelWeights::position_embedding, Role::kPositionEmbedding},
     {&ModelWeights::type_embedding, Role::kTypeEmbedding},
     {&ModelWeights::untied_lm_head, Role::kLmHead},
     {&ModelWeights::embedding_in, Role::kEmbeddingIn},
     {&ModelWeights::head_in, Role::kHeadIn},
+    {&ModelWeights::head_dense, Role::kHeadDense},
     {&ModelWeights::layer_input_table, Role::kLayerInputTable},
     {&ModelWeights::layer_input_in, Role::kLayerInputIn},
 }};
@@ -225,7 +226,7 @@ inline constexpr std::array<StreamMatrix, 2> kStreamMatrices = {{
     {&ModelWeights::stream_out, Role::kStreamOut},
 }};
 
-inline constexpr std::array<ModelVector, 8> kModelVectors = {{
+inline constexpr std::array<ModelVector, 11> kModelVectors = {{
     {&ModelWeights::embedding_norm, Role::kEmbeddingNorm},
     {&ModelWeights::embedding_norm_bias, Role::kEmbeddingNormBias},
     {&ModelWeights::embedding_in_bias, Role::kEmbeddingInBias},
@@ -234,6 +235,9 @@ inline constexpr std::array<ModelVector, 8> kModelVectors = {{
     {&ModelWeights::final_norm, Role::kFinalNorm},
     {&ModelWeights::final_norm_bias, Role::kFinalNormBias},
     {&ModelWeights::lm_head_bias, Role::kLmHeadBias},
+    {&ModelWeights::head_dense_bias, Role::kHeadDenseBias},
+    {&ModelWeights::head_norm, Role::kHeadNorm},
+    {&ModelWeights::head_norm_bias, Role::kHeadNormBias},
 }};
 
 }  // namespace tgi

@@ -176,6 +176,10 @@ void VectorHead::read_logit_score(const LoadedConfig& model,
     throw Error(Code::kUnsupported,
                 "LogitScore: not supported where the head reads another width than the model's");
   }
+  if (stored(Role::kHeadDense) != nullptr) {
+    throw Error(Code::kUnsupported,
+                "LogitScore: not supported where a matrix of its own stands before the head");
+  }
   const std::string_view name = model.ties_head ? "the embedding" : "the head";
   const StoredTensor* const head = stored(model.ties_head ? Role::kTokenEmbedding : Role::kLmHead);
   const StoredTensor* const bias = stored(Role::kLmHeadBias);

@@ -180,7 +180,8 @@ TEST_CASE("activations agree with the reference over a wide range") {
 
 TEST_CASE("a gate with limits agrees with the reference, and what is not a number stays") {
   for (const GateLimits& limits :
-       {GateLimits{.limit = 7.0F, .slope = 1.702F, .up_offset = 1.0F}, GateLimits{.limit = 2.5F}}) {
+       {GateLimits{.limit = 7.0F, .up_limit = 7.0F, .slope = 1.702F, .up_offset = 1.0F},
+        GateLimits{.limit = 2.5F, .up_limit = 1.5F}}) {
     conform("limited silu", 3e-6, 3e-6, [&](Device& device) {
       Random random(17);
       const int64_t rows = 30;

@@ -64,12 +64,27 @@ Json as_json(const ModelConfig& c) {
   Json layers = Json::array();
   for (const LayerPlan& layer : c.layers) {
     const PositionScale& scale = layer.query_scale;
-    layers.push_back({static_cast<int>(layer.mlp), layer.sliding_window, layer.rope, scale.beta,
-                      scale.positions, scale.offset, layer.score_multiplier, layer.has_attention,
-                      layer.has_state, layer.attention_chunk, layer.divides_qk, layer.divides_v,
-                      layer.keys_are_values, layer.num_heads, layer.num_kv_heads, layer.head_dim,
-                      layer.intermediate_size, layer.kv_layer,
-                      layer.gate_cutoff ? Json(*layer.gate_cutoff) : Json(nullptr)});
+    layers.push_back({static_cast<int>(layer.mlp),
+                      layer.sliding_window,
+                      layer.rope,
+                      scale.beta,
+                      scale.positions,
+                      scale.offset,
+                      layer.score_multiplier,
+                      layer.has_attention,
+                      layer.has_state,
+                      layer.attention_chunk,
+                      layer.divides_qk,
+                      layer.divides_v,
+                      layer.keys_are_values,
+                      layer.num_heads,
+                      layer.num_kv_heads,
+                      layer.head_dim,
+                      layer.intermediate_size,
+                      layer.kv_layer,
+                      layer.gate_cutoff ? Json(*layer.gate_cutoff) : Json(nullptr),
+                      layer.gate_limits.limit,
+                      layer.expert_limits.limit});
   }
   Json ropes = Json::array();
   for (const RopeSpec& rope : c.ropes) {
@@ -119,7 +134,7 @@ Json as_json(const ModelConfig& c) {
           {"sizes",
            {c.vocab_size, c.hidden_size, c.embedding_size, c.projects_embedding_last,
             c.intermediate_size, c.num_layers, c.num_stored_layers, c.num_heads, c.num_kv_heads,
-            c.head_dim, c.max_positions, c.stated_positions}},
+            c.head_dim, c.max_positions, c.stated_positions, c.unread_rows, c.layers_after_last}},
           {"norm", {static_cast<int>(c.norm_kind), c.norm_eps, c.norm_weight_offset}},
           {"mlp",
            {static_cast<int>(c.activation), c.gated_mlp, c.mlp_bias, c.gate_limits.limit,
@@ -143,7 +158,7 @@ Json as_json(const ModelConfig& c) {
           {"positions", {{"learned", c.learned_positions}, {"ropes", ropes}}},
           {"head",
            {c.embedding_multiplier, c.logit_scale, c.logit_softcap, c.tied_embeddings,
-            c.lm_head_bias, c.divides_head_rows}},
+            c.lm_head_bias, c.head_dense_bias, c.divides_head_rows}},
           {"dtype", static_cast<int>(c.checkpoint_dtype)},
           {"tokens", {c.eos_token_ids, c.bos_token_id}}};
 }
@@ -256,6 +271,9 @@ std::map<std::string, Change> changes() {
   Json types(32, "full_attention");
   types[0] = "sliding_attention";
   const Json window = {{"use_sliding_window", true}, {"sliding_window", 64}};
+  const Json two_kinds = {{"num_hidden_layers", 2},
+                          {"layer_types", {"sliding_attention", "full_attention"}},
+                          {"sliding_window", 64}};
   const Json experts = {{"enable_moe_block", true},
                         {"num_experts", 6},
                         {"top_k_experts", 2},
@@ -524,6 +542,18 @@ std::map<std::string, Change> changes() {
       {"num_layers", {3}},
       {"attention_types", {{{{"local"}, 24}}}},
       {"moe_shared_expert_intermediate_size", {96}},
+      {"decoder_bias", {false}},
+      {"classifier_bias", {true}},
+      {"output_vocab_size", {200}},
+      {"moe_layers_enum", {"4,5"}},
+      {"num_sliding_attention_heads", {96, two_kinds}},
+      {"attention_other_setting", {{{"num_attention_heads", 96}}, two_kinds}},
+      {"partial_rotary_factors", {Json(45, 0.5)}},
+      {"swiglu_limits", {Json(45, 7.0)}},
+      {"swiglu_limits_shared", {Json(45, 7.0)}},
+      {"num_nextn_predict_layers", {3}},
+      {"share_expert_dim", {96}},
+      {"moe_router_scaling_factor", {3.0}},
       {"architectures", {{"XForCausalLM"}}},
       {"model_type", {"x"}},
   };
@@ -554,8 +584,11 @@ TEST_CASE("a field that is said to be read changes the model, or is refused") {
       const Json first = {{"max_window_layers", 0}};
       const Json windows = {{"layer_types", Json(28, "sliding_attention")}};
       const Json more_windows = {{"layer_types", Json(40, "sliding_attention")}};
-      for (const Json& beside : {change.beside, Json::object(), first,
-                                 with_all(change.beside, first), windows, more_windows}) {
+      const Json two_windows = {{"layer_types", Json(2, "sliding_attention")},
+                                {"num_hidden_layers", 2}};
+      for (const Json& beside :
+           {change.beside, Json::object(), first, with_all(change.beside, first), windows,
+            more_windows, two_windows}) {
         Json before = with_all({{"architectures", {architecture->names.front()}}}, beside);
         if (lacks_head_dim(architecture->names.front())) before["head_dim"] = 128;
         // Without it the model has no positions.

@@ -93,11 +93,12 @@ void activation_row(const float* in, float* out, int64_t cols) {
 // The bounds stand first, so that what is not a number stays so.
 template <typename V>
 void limited_silu_row(const float* in, float* out, int64_t cols, const GateLimits& limits) {
-  const V highest = V::set1(limits.limit);
-  const V lowest = V::set1(-limits.limit);
+  const V highest_gate = V::set1(limits.limit);
+  const V highest = V::set1(limits.up_limit);
+  const V lowest = V::set1(-limits.up_limit);
   for (int64_t i = 0; i < cols; i += 16) {
     const int64_t left = cols - i;
-    const V gate = V::min(highest, V::load_first(in + i, left));
+    const V gate = V::min(highest_gate, V::load_first(in + i, left));
     const V up = V::max(lowest, V::min(highest, V::load_first(in + cols + i, left)));
     const V bent = gate / (V::set1(1.0F) + vector_exp(-(gate * V::set1(limits.slope))));
     (bent * (up + V::set1(limits.up_offset))).store_first(out + i, left);

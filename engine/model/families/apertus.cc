@@ -1,13 +1,19 @@
 // Apertus: Llama's block with an RMS norm on each head of q and k, and an MLP without a gate whose
-// activation, xIELU, has learned numbers in each layer.
-// Source: models/apertus and activations.py in `transformers`; https://arxiv.org/abs/2509.14233.
+// activation, xIELU, has learned numbers in each layer. 1.5 also sees and hears: its embedding has
+// rows for that which its head does not have.
+// Sources: models/apertus, models/apertus1p5 and activations.py in `transformers`;
+// https://arxiv.org/abs/2509.14233.
+#include <fmt/format.h>
+
 #include <array>
 #include <string_view>
 
+#include "base/error.h"
 #include "engine/model/architecture.h"
 #include "engine/model/config_fields.h"
 #include "engine/model/decoder_tensors.h"
 #include "engine/model/known_fields.h"
+#include "engine/model/multimodal_fields.h"
 #include "engine/model/rope.h"
 
 namespace tgi {
@@ -38,12 +44,35 @@ Json with_rope(const Json& config) {
 
 ModelConfig read_apertus(const JsonReader& given) {
   const Json json = with_rope(given.json());
-  const JsonReader config(json, "");
+  const JsonReader config = given.in_place(json);
   ModelConfig model = read_decoder_config(config, kApertusDecoder);
   model.gated_mlp = false;
   model.attention_bias = config.boolean_or("attention_bias", false);
   read_rope(config, model, {.default_theta = 12e6});
   refuse_windows(config, model);
+  return model;
+}
+
+constexpr std::string_view kDrawn = "output_vocab_size";
+
+// The head draws the first tokens of the vocabulary; those behind stand for images and sounds.
+ModelConfig read_apertus15(const JsonReader& config) {
+  const int32_t vocab_size = read_size(config, "vocab_size", 266752, kMaxVocabSize);
+  const int32_t drawn = read_size(config, kDrawn, vocab_size, kMaxVocabSize);
+  if (drawn > vocab_size) {
+    throw Error(Code::kInvalidArgument, fmt::format("{}: {} tokens, but vocab_size is {}",
+                                                    config.path_of(kDrawn), drawn, vocab_size));
+  }
+  Json json = config.json();
+  json["vocab_size"] = drawn;
+  ModelConfig model = read_apertus(config.in_place(json));
+  model.unread_rows = vocab_size - drawn;
+  if (model.tied_embeddings && model.unread_rows > 0) {
+    throw Error(Code::kUnsupported,
+                fmt::format("{}: {} of {} tokens, but tie_word_embeddings is true; expected a head "
+                            "of its own",
+                            config.path_of(kDrawn), drawn, vocab_size));
+  }
   return model;
 }
 
@@ -58,6 +87,16 @@ constexpr auto kApertusFields =
                     harmless_if("qk_norm", "[true]", "heads of q and k are normed"),
                     harmless_if("post_norm", "[false]", "norms stand before the branches"),
                 }));
+
+constexpr auto kApertus15Fields =
+    join_fields(kApertusFields, std::to_array<KnownField>({read_or_null(kDrawn)}));
+constexpr auto kApertus15SeeingFields = join_fields(kMultimodalFields,
+                                                    std::to_array<KnownField>({
+                                                        harmless("audio_config", kSounds),
+                                                        harmless("audio_token_id", kSounds),
+                                                        harmless("audio_token_offset", kSounds),
+                                                        harmless("image_token_offset", kImages),
+                                                    }));
 
 constexpr bool has_xielu(const ModelConfig& config, int32_t /*layer*/) {
   return config.activation == Activation::kXielu;
@@ -88,13 +127,28 @@ constexpr auto kOwnTensors = std::to_array<TensorSpec>({
 constexpr auto kApertusNames = std::to_array<std::string_view>({"ApertusForCausalLM"});
 constexpr auto kApertusTypes = std::to_array<std::string_view>({"apertus"});
 
-constexpr auto kApertusTensors = join_tensors(kLlamaOuterTensors,
-                                              kOwnTensors,
-                                              kLlamaAttentionTensors,
-                                              kLlamaQkvBiasTensors,
-                                              kLlamaOBiasTensors,
-                                              kQkNormTensors,
-                                              kUngatedMlpTensors);
+constexpr auto kApertus15Names = std::to_array<std::string_view>({"Apertus1p5TextForCausalLM"});
+constexpr auto kApertus15Types = std::to_array<std::string_view>({"apertus1p5_text"});
+constexpr auto kApertus15SeeingNames =
+    std::to_array<std::string_view>({"Apertus1p5ForConditionalGeneration"});
+constexpr auto kApertus15SeeingTypes = std::to_array<std::string_view>({"apertus1p5"});
+constexpr auto kApertus15Ignored =
+    std::to_array<std::string_view>({"vision_tokenizer.*", "audio_tokenizer.*"});
+
+constexpr auto kApertusBlockTensors = join_tensors(kOwnTensors,
+                                                   kLlamaAttentionTensors,
+                                                   kLlamaQkvBiasTensors,
+                                                   kLlamaOBiasTensors,
+                                                   kQkNormTensors,
+                                                   kUngatedMlpTensors);
+constexpr auto kApertusTensors = join_tensors(kLlamaOuterTensors, kApertusBlockTensors);
+constexpr auto kApertus15Tensors = join_tensors(
+    std::to_array<TensorSpec>({
+        {Role::kTokenEmbedding, "model.embed_tokens.weight", Dim::kImagesVocab, Dim::kHidden},
+        {Role::kFinalNorm, "model.norm.weight", Dim::kOne, Dim::kHidden},
+        {Role::kLmHead, "lm_head.weight", Dim::kVocab, Dim::kHidden, Split::kNone, has_own_head},
+    }),
+    kApertusBlockTensors);
 
 }  // namespace
 
@@ -108,5 +162,22 @@ constexpr Architecture kApertus = {
     .tensors = kApertusTensors,
     .ignored = kRotaryTables,
 };
+
+// Files of the text model alone call its tensors as those that see do.
+extern const Architecture kApertus15Text, kApertus15;
+constexpr Architecture kApertus15Text = {
+    .names = kApertus15Names,
+    .model_types = kApertus15Types,
+    .prefix = "language_model.",
+    .read_config = read_apertus15,
+    .fields = kApertus15Fields,
+    .tensors = kApertus15Tensors,
+    .ignored = kRotaryTables,
+};
+constexpr Architecture kApertus15 = multimodal_of(kApertus15SeeingNames,
+                                                  kApertus15SeeingTypes,
+                                                  R"({"model_type": "apertus1p5_text"})",
+                                                  kApertus15SeeingFields,
+                                                  kApertus15Ignored);
 
 }  // namespace tgi

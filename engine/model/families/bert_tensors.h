@@ -62,6 +62,13 @@ inline void make_post_norm_encoder(ModelConfig& model) {
 constexpr bool is_not_first(const ModelConfig& /*config*/, int32_t layer) {
   return layer > 0;
 }
+// Of ModernBERT and its decoder.
+constexpr bool has_norm_bias(const ModelConfig& config, int32_t /*layer*/) {
+  return config.norms_have_biases;
+}
+constexpr bool has_later_norm_bias(const ModelConfig& config, int32_t layer) {
+  return config.norms_have_biases && layer > 0;
+}
 
 // Embeddings that are brought to the width of the stream once they are summed up and normed.
 inline constexpr auto kNarrowEmbeddingTensors = std::to_array<TensorSpec>({

@@ -37,7 +37,9 @@ GateLimits read_limits(const JsonReader& config, const ModelConfig& model) {
                 fmt::format("{}: this family's gate is silu, got {}", config.path_of("hidden_act"),
                             config.json().at("hidden_act").dump()));
   }
-  return {.limit = read_positive(config, "swiglu_limit", 7.0),
+  const float limit = read_positive(config, "swiglu_limit", 7.0);
+  return {.limit = limit,
+          .up_limit = limit,
           .slope = read_positive(config, "swiglu_alpha", 1.702),
           .up_offset = 1.0F};
 }

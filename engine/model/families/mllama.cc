@@ -60,6 +60,7 @@ ModelConfig read_mllama_text(const JsonReader& config) {
                                                    .default_eos = 128001});
   read_rope(config, model, {.default_theta = 500000.0});
   model.tied_embeddings = false;
+  model.unread_rows = 8;
   read_cross_layers(config, model);
   return model;
 }

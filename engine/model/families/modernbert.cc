@@ -123,13 +123,6 @@ ModelConfig read_modernbert(const JsonReader& config) {
   return model;
 }
 
-constexpr bool has_norm_bias(const ModelConfig& config, int32_t /*layer*/) {
-  return config.norms_have_biases;
-}
-constexpr bool has_later_norm_bias(const ModelConfig& config, int32_t layer) {
-  return config.norms_have_biases && layer > 0;
-}
-
 constexpr auto kModernBertNames = std::to_array<std::string_view>({"ModernBertModel"});
 constexpr auto kModernBertTypes = std::to_array<std::string_view>({"modernbert"});
 constexpr auto kModernBertIgnored = std::to_array<std::string_view>(
