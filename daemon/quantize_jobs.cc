@@ -27,7 +27,7 @@ class JobNotes {
   explicit JobNotes(const std::string& subject) {
     try {
       store_ = Store::open();
-      if (store_->is_read_only()) {
+      if (store_->is_read_only() && !store_->is_disk_full()) {
         store_.reset();
       } else {
         id_ = store_->begin_job("quantize", subject, 0);

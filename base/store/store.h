@@ -83,6 +83,8 @@ class Store {
   // Nothing can be written: put, add, begin, update, end and remove throw kInvalidArgument, or
   // kOutOfMemory where the disk was full when it was opened.
   bool is_read_only() const { return read_only_ != ReadOnly::kNo; }
+  // Why: what was to be kept is lost, which is worth a word.
+  bool is_disk_full() const { return read_only_ == ReadOnly::kDiskFull; }
   const std::string& path() const { return database_.path(); }
 
   // Replaces the model of that name, if there is one; its time of last use stays.

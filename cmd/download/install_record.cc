@@ -35,7 +35,7 @@ std::string record_install(const FetchRequest& request, const FetchedModel& mode
   if (model.source == "folder" || is_part) return "";
   try {
     Store store = Store::open();
-    if (store.is_read_only()) return "";
+    if (store.is_read_only() && !store.is_disk_full()) return "";
     InstalledModel record;
     record.revision = revision_of(request, model);
     record.name = name_of(model, record.revision);

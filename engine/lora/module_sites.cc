@@ -28,6 +28,8 @@ constexpr std::string_view kNormedHeadRefusal =
     "of a head whose rows are divided by their lengths, which adapters of it would change";
 constexpr std::string_view kOuterRefusal =
     "of what changes the width of embeddings, whose adapters are not supported";
+constexpr std::string_view kHeadDenseRefusal =
+    "of the matrix before the head, whose adapters are not supported";
 constexpr std::string_view kSharedRefusal =
     "of layers that share their weights, whose adapters are not supported";
 constexpr std::string_view kVectorRefusal = "not of a linear of the model";
@@ -90,6 +92,8 @@ std::string_view refusal_of_entry(const TensorEntry& entry) {
     case Role::kEmbeddingInBias:
     case Role::kHeadIn:
       return kOuterRefusal;
+    case Role::kHeadDense:
+      return kHeadDenseRefusal;
     case Role::kLatentUp:
       return kLatentUpRefusal;
     default:

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "engine/model/rank_view.h"
 #include "engine/model/storage_plan.h"
+#include "engine/model/tensor_table.h"
 #include "engine/model/weight_check.h"
 #include "engine/model/weight_layout.h"
 #include "engine/tensor/weight_element.h"
@@ -104,9 +105,7 @@ class WeightLoader::Loader {
     for (int32_t layer = 0; layer < model_.config.num_layers; ++layer) {
       weights.layers[static_cast<size_t>(layer)] = load_layer(layer);
     }
-    for (const TensorEntry& entry : view_.table().entries()) {
-      if (entry.spec->is_counted) weights.num_params += entry.rows * entry.cols;
-    }
+    weights.num_params = count_stored_parameters(view_.table());
     weights.size_bytes = size_bytes_;
     weights.streamed_bytes_per_token = streamed_bytes_;
     return weights;

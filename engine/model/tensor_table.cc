@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <string_view>
+#include <tuple>
 
 #include "base/error.h"
 
@@ -369,6 +372,26 @@ double count_parameters(const LoadedConfig& model) {
     }
   }
   return total;
+}
+
+int64_t count_stored_parameters(const TensorTable& table) {
+  // Experts may be rows of one tensor, and the three of attention too.
+  std::set<std::tuple<std::string_view, Role, int32_t>> seen;
+  int64_t total = 0;
+  for (const TensorEntry& entry : table.entries()) {
+    if (!entry.spec->is_counted) continue;
+    if (seen.insert({entry.name, entry.spec->role, entry.expert}).second) {
+      total += entry.rows * entry.cols;
+    }
+  }
+  return total;
+}
+
+bool has_matrix_before_head(const LoadedConfig& model) {
+  return std::ranges::any_of(model.tensors(), [&](const TensorSpec& spec) {
+    return (spec.role == Role::kHeadIn || spec.role == Role::kHeadDense) &&
+           is_present(spec, model.config, -1);
+  });
 }
 
 void check_world_size(const ModelConfig& config, int world_size) {

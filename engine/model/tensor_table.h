@@ -72,6 +72,12 @@ class TensorTable {
 // The parameters of the whole model, in a double, which holds what a config may ask for.
 double count_parameters(const LoadedConfig& model);
 
+// Of the tensors that a checkpoint has: one that layers share counts once.
+int64_t count_stored_parameters(const TensorTable& table);
+
+// What the head reads is not the normed stream, but what a matrix made of it.
+bool has_matrix_before_head(const LoadedConfig& model);
+
 // Throws kInvalidArgument when heads or intermediate_size can't be dealt out evenly.
 void check_world_size(const ModelConfig& config, int world_size);
 

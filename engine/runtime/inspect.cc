@@ -144,10 +144,7 @@ void add_config(const LoadedConfig& model, ipc::ModelFacts& facts) {
   facts.tied_embeddings = config.tied_embeddings;
   facts.checkpoint_dtype = dtype_name(config.checkpoint_dtype);
   facts.weight_format = model.weight_format->name;
-  const TensorTable table(model);
-  for (const TensorEntry& entry : table.entries()) {
-    if (entry.spec->is_counted) facts.num_params += entry.rows * entry.cols;
-  }
+  facts.num_params = count_stored_parameters(TensorTable(model));
 }
 
 void add_weights(const FileSource& files, ipc::ModelFacts& facts) {

@@ -80,8 +80,10 @@ void refuse_image_tokens(const Tokenizer& tokenizer,
                          const std::string& text) {
   const auto found = std::ranges::find_if(ids, [&](int32_t id) { return id >= vocab_size; });
   if (found == ids.end()) return;
-  refuse("{} has token {}, \"{}\", which stands for an image; images are not read here", text,
-         *found, tokenizer.token_of(*found));
+  refuse(
+      "{} has token {}, \"{}\", which stands for an image, a video or a sound; only text is read "
+      "here",
+      text, *found, tokenizer.token_of(*found));
 }
 
 uint64_t next_request_id() {

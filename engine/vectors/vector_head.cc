@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "engine/model/tensor_table.h"
 
 namespace tgi {
 namespace {
@@ -172,11 +173,7 @@ void VectorHead::read_logit_score(const LoadedConfig& model,
     }
     return nullptr;
   };
-  if (model.config.embedding_size > 0) {
-    throw Error(Code::kUnsupported,
-                "LogitScore: not supported where the head reads another width than the model's");
-  }
-  if (stored(Role::kHeadDense) != nullptr) {
+  if (has_matrix_before_head(model)) {
     throw Error(Code::kUnsupported,
                 "LogitScore: not supported where a matrix of its own stands before the head");
   }

@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "tests/catch.h"
 #include "tests/temp_folder.h"
 
@@ -155,6 +156,20 @@ TEST_CASE(
     return;
   }
   FAIL("no plan for bf16");
+}
+
+TEST_CASE("inspect counts the weights of layers that share them once") {
+  const TempFolder folder;
+  fs::copy(std::string(TGI_SOURCE_DIR) + "/tests/golden/vectors/albert-groups", folder.file("m"),
+           fs::copy_options::recursive);
+  const ModelOptions options = of(folder.file("m"));
+  const int64_t num_params = inspect_model(options).num_params;
+  CHECK(num_params > 0);
+  std::ifstream stored(folder.file("m/config.json"));
+  Json config = Json::parse(stored);
+  config["num_hidden_layers"] = 2 * config.at("num_hidden_layers").get<int64_t>();
+  std::ofstream(folder.file("m/config.json")) << config.dump();
+  CHECK(inspect_model(options).num_params == num_params);
 }
 
 TEST_CASE("inspect tells what the files hold, and what is wrong with them") {

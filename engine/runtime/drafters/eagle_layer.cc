@@ -18,6 +18,7 @@
 #include "engine/model/decoder_tensors.h"
 #include "engine/model/known_fields.h"
 #include "engine/model/rope.h"
+#include "engine/model/tensor_table.h"
 #include "engine/runtime/drafters/head_tensors.h"
 
 namespace tgi {
@@ -301,7 +302,8 @@ void EagleLayer::list_tensors(const LoadedConfig& model, const Checkpoint* tenso
   const bool is_as_wide = config_.hidden_size == embedding_cols(model.config) &&
                           config_.hidden_size == model.config.hidden_size;
   if (!is_as_wide || has(tensors, kOwnEmbedding)) specs_.push_back(kOwnEmbedding);
-  const bool draws_same = is_as_wide && config_.vocab_size == model.config.vocab_size;
+  const bool draws_same =
+      is_as_wide && config_.vocab_size == model.config.vocab_size && !has_matrix_before_head(model);
   if (!draws_same || has(tensors, kOwnHead)) specs_.push_back(kOwnHead);
 
   architecture_.prefix = kPrefix;

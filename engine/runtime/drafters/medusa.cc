@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/known_fields.h"
 #include "engine/model/config_fields.h"
+#include "engine/model/tensor_table.h"
 #include "engine/runtime/drafters/draft_rows.h"
 #include "engine/runtime/drafters/drafter_kind.h"
 #include "engine/runtime/drafters/head_tensors.h"
@@ -162,7 +163,7 @@ class PreparedMedusa final : public PreparedDrafter {
     check_drafted_size(json, owner, "hidden_size", model.hidden_size);
     check_drafted_size(json, owner, "vocab_size", model.vocab_size);
     config_.has_own_heads = checkpoint_->find(out_name(config_, 0)) != nullptr;
-    if (!config_.has_own_heads && model.embedding_size > 0) {
+    if (!config_.has_own_heads && has_matrix_before_head(asked.model)) {
       throw Error(Code::kUnsupported,
                   fmt::format("{}: these heads draw with the model's own head, but {} has another "
                               "matrix before it",
