@@ -35,7 +35,7 @@ class GrammarCompiler {
   }
 
   void compile() {
-    program_.token_names = grammar_.token_names();
+    program_.token_sets = grammar_.token_sets();
     program_.num_lists = grammar_.num_lists();
     program_.has_scarce_items = std::ranges::any_of(
         grammar_.rules(), [](const auto& rule) { return rule.list >= 0 && !rule.is_endless; });
@@ -103,7 +103,7 @@ class GrammarCompiler {
     const Grammar::Node& node = node_at(id);
     if (is_dead(id)) return ExprPool::kNothing;
     if (node.kind == Kind::kTerminal) return facts_.terminals[static_cast<size_t>(id)];
-    if (node.kind == Kind::kSpecialToken || node.kind == Kind::kItemEnd) return kNotRegular;
+    if (node.kind == Kind::kToken || node.kind == Kind::kItemEnd) return kNotRegular;
     if (node.kind == Kind::kCall) {
       if (grammar_.rules()[static_cast<size_t>(node.rule)].is_whole) return kNotRegular;
       const bool is_known = is_converted_.contains(node.rule) &&
@@ -137,8 +137,8 @@ class GrammarCompiler {
         return node.is_in_place ? plain : terminal(plain);
       case Kind::kItemEnd:
         return program_.pool.item_end(node.list);
-      case Kind::kSpecialToken:
-        return program_.pool.special_token(node.token_name);
+      case Kind::kToken:
+        return program_.pool.token(node.token_set);
       case Kind::kCall:
         return call_of(node.rule);
       default:

@@ -332,12 +332,12 @@ int32_t ExprPool::call(int32_t rule, bool nullable, int32_t min_length) {
                 {});
 }
 
-int32_t ExprPool::special_token(int32_t token) {
-  // A special token counts as one byte where lengths are compared: it is one token at most.
+int32_t ExprPool::token(int32_t set) {
+  // A token counts as one byte where lengths are compared: it is one token at most.
   return intern({.kind = ExprKind::kToken,
                  .exact_length = true,
                  .has_leaves = true,
-                 .a = token,
+                 .a = set,
                  .min_length = 1},
                 {});
 }

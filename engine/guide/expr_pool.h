@@ -89,7 +89,7 @@ class ExprPool {
   int32_t repeat(int32_t a, int32_t min, int32_t max);
   int32_t escaped(int32_t a, int32_t phase);
   int32_t call(int32_t rule, bool nullable, int32_t min_length);
-  int32_t special_token(int32_t token);
+  int32_t token(int32_t set);
   int32_t item_end(int32_t used);
   int32_t mark_text(int32_t a);  // the caller knows that it is
   // All texts of UTF-8, so that an intersection with it can be seen to change nothing.

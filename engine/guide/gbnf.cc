@@ -9,6 +9,7 @@
 
 #include "engine/guide/code_points.h"
 #include "engine/guide/source_text.h"
+#include "engine/guide/token_set.h"
 
 namespace tgi::guide {
 namespace {
@@ -127,8 +128,7 @@ class GbnfParser {
     if (c == '[') return grammar_.terminal(grammar_.regex().code_points(parse_class()));
     if (source_.take(".")) return grammar_.terminal(grammar_.regex().any_character());
     if (c == '(') return parse_group();
-    if (c == '<') return parse_token();
-    if (c == '!') source_.refuse_unsupported("\"any token but\" (!<...>) isn't supported");
+    if (c == '<' || source_.rest().starts_with("!<")) return parse_token();
     if (is_name_character(c)) return grammar_.call(entry_of(parse_name(), begin).rule);
     return std::nullopt;
   }
@@ -148,14 +148,10 @@ class GbnfParser {
   }
 
   Expr parse_token() {
-    if (source_.peek(1) == '[')
-      source_.refuse_unsupported("tokens by number (<[...]>) aren't supported; write the name");
-    const size_t end = source_.text.find('>', source_.at);
-    const std::string_view name = source_.text.substr(source_.at, end - source_.at + 1);
-    if (end == std::string_view::npos || name.find('\n') != std::string_view::npos)
-      source_.refuse("expected a token <...>");
-    source_.at = end + 1;
-    return grammar_.special_token(name);
+    const bool is_any_but = source_.take("!");
+    TokenSet tokens = parse_token_set(source_);
+    if (is_any_but) tokens.is_negated = !tokens.is_negated;
+    return grammar_.token_of(tokens);
   }
 
   char32_t parse_hex(size_t digits, size_t begin) {

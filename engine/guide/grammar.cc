@@ -48,10 +48,14 @@ Expr Grammar::call(Rule rule) {
 }
 
 Expr Grammar::special_token(std::string_view name) {
-  const auto found = std::ranges::find(token_names_, name);
-  const auto id = static_cast<int32_t>(found - token_names_.begin());
-  if (found == token_names_.end()) token_names_.emplace_back(name);
-  return add({.kind = Kind::kSpecialToken, .token_name = id});
+  return token_of({.name = std::string(name)});
+}
+
+Expr Grammar::token_of(const TokenSet& set) {
+  const auto found = std::ranges::find(token_sets_, set);
+  const auto id = static_cast<int32_t>(found - token_sets_.begin());
+  if (found == token_sets_.end()) token_sets_.push_back(set);
+  return add({.kind = Kind::kToken, .token_set = id});
 }
 
 Expr Grammar::sequence(std::span<const Expr> parts) {

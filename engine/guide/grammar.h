@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "engine/guide/regex.h"
+#include "engine/guide/token_set.h"
 
 namespace tgi::guide {
 
@@ -44,6 +45,7 @@ class Grammar {
   Expr terminal(Regex language);
   Expr call(Rule rule);
   Expr special_token(std::string_view name);  // as the vocabulary spells it: "<|tool_call|>"
+  Expr token_of(const TokenSet& set);         // one of these
   Expr sequence(std::span<const Expr> parts);
   Expr sequence(std::initializer_list<Expr> parts);
   Expr either(std::span<const Expr> parts);
@@ -75,15 +77,7 @@ class Grammar {
   static constexpr int32_t kMaxNodes = 2'000'000;
 
   // For the compiler of grammars.
-  enum class Kind : uint8_t {
-    kTerminal,
-    kSpecialToken,
-    kCall,
-    kSequence,
-    kEither,
-    kRepeat,
-    kItemEnd
-  };
+  enum class Kind : uint8_t { kTerminal, kToken, kCall, kSequence, kEither, kRepeat, kItemEnd };
   struct Node {
     Kind kind = Kind::kTerminal;
     Regex terminal{};
@@ -92,8 +86,8 @@ class Grammar {
     int32_t max = 0;
     int32_t first_part = 0;  // in parts()
     int32_t num_parts = 0;
-    int32_t token_name = -1;  // in token_names()
-    int32_t list = -1;        // of an item's end
+    int32_t token_set = -1;  // in token_sets()
+    int32_t list = -1;       // of an item's end
     bool is_side_by_side = false;
     bool is_in_place = false;
   };
@@ -108,7 +102,7 @@ class Grammar {
   const std::vector<Node>& nodes() const { return nodes_; }
   const std::vector<int32_t>& parts() const { return parts_; }
   const std::vector<RuleEntry>& rules() const { return rules_; }
-  const std::vector<std::string>& token_names() const { return token_names_; }
+  const std::vector<TokenSet>& token_sets() const { return token_sets_; }
   Rule start() const { return start_; }
   int32_t num_lists() const { return num_lists_; }
 
@@ -120,7 +114,7 @@ class Grammar {
   std::vector<Node> nodes_;
   std::vector<int32_t> parts_;
   std::vector<RuleEntry> rules_;
-  std::vector<std::string> token_names_;
+  std::vector<TokenSet> token_sets_;
   Rule start_{-1};
   int32_t num_lists_ = 0;
 };

@@ -171,7 +171,7 @@ class FactFinder {
         const int32_t expr = facts_.terminals[static_cast<size_t>(id)];
         return {program_.pool.nullable(expr), program_.pool.shortest(expr)};
       }
-      case Kind::kSpecialToken:
+      case Kind::kToken:
         return {false, 1};
       case Kind::kItemEnd:
         return {true, 0};

@@ -31,7 +31,7 @@ struct GrammarProgram {
   ExprPool pool;
   std::vector<ProgramRule> rules;
   int32_t start = 0;  // an expression
-  std::vector<std::string> token_names;
+  std::vector<TokenSet> token_sets;
   int32_t num_lists = 0;
   bool has_scarce_items = false;  // some are not endless
 };

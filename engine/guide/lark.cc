@@ -50,8 +50,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 26> kCommon 
 
 class LarkBuilder {
  public:
-  LarkBuilder(Grammar& grammar, std::string_view text)
-      : grammar_(grammar), source_{text, 0}, lark_(parse_lark_syntax(source_)) {}
+  LarkBuilder(Grammar& grammar, std::string_view text, const JsonSchemaOptions& options)
+      : grammar_(grammar), options_(options), source_{text, 0}, lark_(parse_lark_syntax(source_)) {}
 
   Rule build() {
     declare();
@@ -68,7 +68,10 @@ class LarkBuilder {
       if (!is_terminal_name(definition.name))
         grammar_.define(rule_named(definition.name), expr_of(definition.body));
     }
-    return start;
+    if (!has_ignored_ || !lark_.options.allow_initial_skip) return start;
+    const Rule whole = grammar_.declare("what %ignore names, then start");
+    grammar_.define(whole, grammar_.sequence({grammar_.call(skip_), grammar_.call(start)}));
+    return whole;
   }
 
  private:
@@ -160,8 +163,10 @@ class LarkBuilder {
         if (!is_terminal_name(node.text))
           refuse(node.place, "a terminal can't be made of the rule \"" + node.text + "\"");
         return terminal_named(node.text, node.place);
-      case LarkKind::kSpecial:
+      case LarkKind::kToken:
         refuse(node.place, "a special token can only be used in a rule");
+      case LarkKind::kJson:
+        refuse(node.place, "%json can only be used in a rule");
       case LarkKind::kSequence:
         return regex().concat(parts);
       case LarkKind::kEither:
@@ -187,10 +192,19 @@ class LarkBuilder {
     }
   }
 
-  Expr with_skip(Regex language) {
-    const Expr terminal = grammar_.terminal(language);
+  Expr schema_of(const LarkNode& node) {
+    const nlohmann::ordered_json schema = parse_json_at(source_, node.json);
+    try {
+      return grammar_.call(add_json_schema(grammar_, schema, options_));
+    } catch (const Error& error) {
+      source_.refuse(node.place, error.what(), error.code());
+    }
+  }
+
+  Expr with_skip(Expr terminal) {
     return has_ignored_ ? grammar_.sequence({terminal, grammar_.call(skip_)}) : terminal;
   }
+  Expr with_skip(Regex language) { return with_skip(grammar_.terminal(language)); }
 
   Expr expr_of(int32_t id) {
     const LarkNode& node = node_at(id);
@@ -206,10 +220,10 @@ class LarkBuilder {
           refuse(node.place, "the rule \"" + node.text + "\" is not defined");
         return grammar_.call(rule->second);
       }
-      case LarkKind::kSpecial: {
-        const Expr token = grammar_.special_token(node.text);
-        return has_ignored_ ? grammar_.sequence({token, grammar_.call(skip_)}) : token;
-      }
+      case LarkKind::kToken:
+        return with_skip(grammar_.token_of(node.tokens));
+      case LarkKind::kJson:
+        return with_skip(schema_of(node));
       case LarkKind::kBoth:
       case LarkKind::kNot:
         refuse(node.place, "& and ~ are for terminals; define one and use it here");
@@ -223,6 +237,7 @@ class LarkBuilder {
   }
 
   Grammar& grammar_;
+  const JsonSchemaOptions& options_;
   SourceText source_;
   LarkGrammar lark_;
   std::map<std::string, Terminal> terminals_;
@@ -233,8 +248,8 @@ class LarkBuilder {
 
 }  // namespace
 
-Rule add_lark(Grammar& grammar, std::string_view text) {
-  return LarkBuilder(grammar, text).build();
+Rule add_lark(Grammar& grammar, std::string_view text, const JsonSchemaOptions& options) {
+  return LarkBuilder(grammar, text, options).build();
 }
 
 }  // namespace tgi::guide

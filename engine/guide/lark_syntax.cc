@@ -72,22 +72,43 @@ class LarkParser {
       grammar_.ignored.push_back(parse_alternatives());
     } else if (name == "import") {
       parse_import();
+    } else if (name == "llguidance") {
+      grammar_.options = take_llguidance_options(source_);
     } else {
-      source_.refuse(begin, "the directive %" + name + " isn't supported; %import and %ignore are",
-                     Code::kUnsupported);
+      source_.refuse(
+          begin,
+          "the directive %" + name + " isn't supported; %import, %ignore and %llguidance are",
+          Code::kUnsupported);
     }
     expect_end();
   }
 
+  // common.NAME, common.NAME -> HERE, or common (NAME, ...)
   void parse_import() {
     const size_t begin = source_.at;
-    if (!source_.take("common.")) {
-      source_.refuse("expected common.NAME: only the terminals of \"common\" can be imported");
-    }
-    const auto add_import = [&](const std::string& there, const std::string& here) {
-      grammar_.imports.push_back({here, begin, -1});
+    const auto add_import = [&](size_t place, const std::string& there, const std::string& here) {
+      grammar_.imports.push_back({here, place, -1});
       grammar_.import_sources.push_back(there);
     };
+    const auto refuse_module = [&] {
+      source_.at = begin;
+      source_.refuse("expected common.NAME: only the terminals of \"common\" can be imported");
+    };
+    if (!source_.take("common")) refuse_module();
+    const bool has_point = source_.take(".");
+    if (!has_point) skip(false);
+    if (source_.take("(")) {
+      do {
+        skip(true);
+        const size_t place = source_.at;
+        const std::string name = parse_word("the name of a terminal");
+        add_import(place, name, name);
+        skip(true);
+      } while (source_.take(","));
+      if (!source_.take(")")) source_.refuse("expected \",\" or \")\"");
+      return;
+    }
+    if (!has_point) refuse_module();
     const std::string there = parse_word("the name of a terminal");
     skip(false);
     std::string here = there;
@@ -95,7 +116,28 @@ class LarkParser {
       skip(false);
       here = parse_word("a name");
     }
-    add_import(there, here);
+    add_import(begin, there, here);
+  }
+
+  // What they ask for has to hold, but for names under which parts of an answer are told.
+  void parse_attributes() {
+    do {
+      skip(false);
+      const size_t place = source_.at;
+      const std::string name = parse_word("an attribute");
+      if (name != "capture") {
+        source_.refuse(place,
+                       "the attribute \"" + name + "\" of a rule isn't supported; capture is",
+                       Code::kUnsupported);
+      }
+      skip(false);
+      if (source_.take("=")) {
+        skip(false);
+        parse_quoted();
+        skip(false);
+      }
+    } while (source_.take(","));
+    if (!source_.take("]")) source_.refuse("expected \",\" or \"]\" after an attribute");
   }
 
   void expect_end() {
@@ -108,8 +150,7 @@ class LarkParser {
     while (source_.peek() == '?' || source_.peek() == '!') ++source_.at;  // shapes of trees
     const std::string name = parse_word("a rule, a terminal, or a directive");
     if (source_.peek() == '{') source_.refuse_unsupported("rules with parameters aren't supported");
-    if (source_.peek() == '[')
-      source_.refuse_unsupported("attributes of rules ([...]) aren't supported");
+    if (source_.take("[")) parse_attributes();
     if (source_.take(".")) {  // a priority: all ways to read a text are kept anyway
       source_.take("-");
       parse_word("a priority");
@@ -203,11 +244,16 @@ class LarkParser {
       if (c == '(') return inner;
       return add({.kind = LarkKind::kRepeat, .place = begin, .min = 0, .max = 1, .parts = {inner}});
     }
-    if (c == '<') return parse_special();
+    if (c == '<')
+      return add({.kind = LarkKind::kToken, .place = begin, .tokens = parse_token_set(source_)});
     if (c == '@')
       source_.refuse_unsupported("references to other grammars (@...) aren't supported");
+    if (source_.take("%json")) {
+      skip(true);
+      return add({.kind = LarkKind::kJson, .place = begin, .json = take_json(source_)});
+    }
     if (c == '%')
-      source_.refuse_unsupported("nested grammars (%json, %lark, %regex) aren't supported");
+      source_.refuse_unsupported("nested grammars (%lark, %regex) aren't supported; %json is");
     if (!is_word(c) || c == '-') return std::nullopt;
     std::string name = parse_word("a name");
     if (source_.peek() == '{') {
@@ -216,18 +262,6 @@ class LarkParser {
           source_.refuse_unsupported("rules with parameters aren't supported");
     }
     return add({.kind = LarkKind::kName, .place = begin, .text = std::move(name)});
-  }
-
-  int32_t parse_special() {
-    const size_t begin = source_.at;
-    if (source_.peek(1) == '[')
-      source_.refuse_unsupported("tokens by number (<[...]>) aren't supported; write the name");
-    const size_t end = source_.text.find('>', begin);
-    const std::string_view name = source_.text.substr(begin, end - begin + 1);
-    if (end == std::string_view::npos || name.find('\n') != std::string_view::npos)
-      source_.refuse("expected a token <...>");
-    source_.at = end + 1;
-    return add({.kind = LarkKind::kSpecial, .place = begin, .text = std::string(name)});
   }
 
   // Escapes as in Python's and JSON's strings.

@@ -6,7 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/guide/lark_json.h"
 #include "engine/guide/source_text.h"
+#include "engine/guide/token_set.h"
 
 namespace tgi::guide {
 
@@ -16,7 +18,8 @@ struct LarkNode {
     kRegex,     // text, with its flags in front
     kRange,     // "a".."z": first, last
     kName,      // of a rule or a terminal: text
-    kSpecial,   // <|token|>: text
+    kToken,     // <|token|>, <[7]>: tokens
+    kJson,      // %json: json
     kSequence,  // parts
     kEither,    // parts
     kBoth,      // parts
@@ -32,6 +35,8 @@ struct LarkNode {
   int32_t min = 0;
   int32_t max = 0;
   std::vector<int32_t> parts{};
+  TokenSet tokens{};
+  std::string_view json{};  // in the source
 };
 
 struct LarkDefinition {
@@ -46,6 +51,7 @@ struct LarkGrammar {
   std::vector<LarkDefinition> imports;      // of "common", body -1; name: as it is called here
   std::vector<std::string> import_sources;  // by import: as it is called there
   std::vector<int32_t> ignored;             // nodes
+  LlguidanceOptions options;
 };
 
 bool is_terminal_name(std::string_view name);

@@ -37,15 +37,8 @@ Machine::Machine(const GrammarProgram& program, const Vocabulary& vocabulary)
   }
   num_rules_ = rule_bodies_.size();
   for (int32_t list = 0; list < num_lists_; ++list) used_.push_back({list, {}});
-  for (const std::string& name : program.token_names) {
-    const std::optional<int32_t> id = vocabulary.special_id(name);
-    if (!id) {
-      throw Error(Code::kInvalidArgument, "the grammar needs the special token \"" + name +
-                                              "\", which the model's "
-                                              "vocabulary does not have");
-    }
-    token_ids_.push_back(*id);
-  }
+  for (const TokenSet& set : program.token_sets)
+    token_sets_.push_back(TokenIds::of(set, vocabulary));
   class_sizes_.assign(static_cast<size_t>(num_classes_), 0);
   for (int32_t byte = 0; byte < 256; ++byte) {
     const int32_t c = pool_.class_of(static_cast<uint8_t>(byte));
@@ -363,16 +356,27 @@ int32_t Machine::step_bytes(int32_t config, std::string_view bytes) {
   return config;
 }
 
-int32_t Machine::step_special(int32_t config, int32_t token_id) {
+int32_t Machine::step_token(int32_t config, int32_t token_id) {
   for (uint32_t i = 0; i < configs_[static_cast<size_t>(config)].num_items; ++i) {
     const Item item = items_[configs_[static_cast<size_t>(config)].first_item + i];
+    if (!states_[static_cast<size_t>(item.state)].has_tokens) continue;
     const uint32_t first_lead = states_[static_cast<size_t>(item.state)].first_lead;
     const uint32_t num_leads = states_[static_cast<size_t>(item.state)].num_leads;
     for (uint32_t k = first_lead; k < first_lead + num_leads; ++k) {
       const ExprPool::Lead lead = leads_[k];
-      if (lead.is_token && token_ids_[static_cast<size_t>(lead.symbol)] == token_id)
+      if (lead.is_token && token_sets_[static_cast<size_t>(lead.symbol)].holds(token_id))
         enter(state_of(lead.rest), item.stack);
     }
+  }
+  return finish_config();
+}
+
+int32_t Machine::either_of(int32_t one, int32_t other) {
+  if (one == kDead || other == kDead || one == other) return one == kDead ? other : one;
+  for (const int32_t config : {one, other}) {
+    const std::vector<Item> all(items(config).begin(), items(config).end());
+    for (const Item& item : all) enter(item.state, item.stack);
+    made_accepts_ = made_accepts_ || accepts(config);
   }
   return finish_config();
 }

@@ -59,7 +59,8 @@ class Machine {
   int32_t start();
   int32_t step(int32_t config, uint8_t byte) { return step_class(config, pool_.class_of(byte)); }
   int32_t step_bytes(int32_t config, std::string_view bytes);
-  int32_t step_special(int32_t config, int32_t token_id);
+  int32_t step_token(int32_t config, int32_t token_id);  // as the grammar asks for it as such
+  int32_t either_of(int32_t one, int32_t other);         // what may follow the one or the other
 
   // Where items have to differ. step() takes what follows an item as if that could come again:
   // after each byte after which an item may end, settle() has to follow, with the text so far.
@@ -212,11 +213,11 @@ class Machine {
   };
   const std::vector<Arrival>& arrivals(int32_t config);
   void add_tokens_after(int32_t stack, const StateMask& left, Mask& mask);
-  struct SpecialStep {
-    int32_t token_id = 0;
-    int32_t config = 0;  // after it
+  struct TokenStep {
+    TokenIds tokens;
+    int32_t config = 0;  // after any of them
   };
-  std::vector<SpecialStep> special_steps(int32_t config);
+  std::vector<TokenStep> token_steps(int32_t config);
 
   // machine_walks.cc
   Loops loops_of_config(int32_t config);
@@ -247,7 +248,7 @@ class Machine {
   size_t num_rules_ = 0;  // of the grammar; behind them in rule_bodies_ are items of used values
   int32_t num_lists_ = 0;
   bool has_scarce_items_ = false;
-  std::vector<int32_t> token_ids_;  // by the number of a special token in the grammar
+  std::vector<TokenIds> token_sets_;  // as the grammar numbers them
   int32_t start_expr_ = 0;
   std::vector<int32_t> classes_by_byte_;  // in the order of their least bytes
   std::vector<int32_t> class_sizes_;

@@ -37,8 +37,8 @@ Machine::Way Machine::shortest_way(int32_t config) {
     if (next != kDead && shortest_end(next) <= wanted)
       return {next, false, pool_.representative(c)};
   }
-  for (const SpecialStep& special : special_steps(config)) {
-    if (shortest_end(special.config) <= wanted) return {special.config, true, special.token_id};
+  for (const TokenStep& step : token_steps(config)) {
+    if (shortest_end(step.config) <= wanted) return {step.config, true, step.tokens.first()};
   }
   return {};
 }

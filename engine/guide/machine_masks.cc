@@ -229,16 +229,22 @@ void Machine::add_tokens_after(int32_t stack, const StateMask& left, Mask& mask)
   set_bits(tokens, mask.bits);
 }
 
-std::vector<Machine::SpecialStep> Machine::special_steps(int32_t config) {
-  std::vector<SpecialStep> steps;
+std::vector<Machine::TokenStep> Machine::token_steps(int32_t config) {
+  std::vector<const TokenIds*> sets;
   for (const Item& item : items(config)) {
     const State& of = states_[static_cast<size_t>(item.state)];
     for (uint32_t i = 0; of.has_tokens && i < of.num_leads; ++i) {
       const ExprPool::Lead& lead = leads_[of.first_lead + i];
-      if (lead.is_token) steps.push_back({token_ids_[static_cast<size_t>(lead.symbol)], kDead});
+      if (!lead.is_token) continue;
+      const TokenIds* const set = &token_sets_[static_cast<size_t>(lead.symbol)];
+      if (std::ranges::find(sets, set) == sets.end()) sets.push_back(set);
     }
   }
-  for (SpecialStep& special : steps) special.config = step_special(config, special.token_id);
+  std::vector<TokenStep> steps;
+  for (TokenIds& part : disjoint_parts(sets)) {
+    const int32_t next = step_token(config, part.first());
+    steps.push_back({std::move(part), next});
+  }
   return steps;
 }
 
@@ -257,9 +263,9 @@ const Machine::Mask& Machine::mask(int32_t config) {
     if (state->leaves != nullptr && item.stack != kBottom)
       add_tokens_after(item.stack, *state, mask);
   }
-  for (const SpecialStep& special : special_steps(config)) {
-    set_bit(mask.bits, special.token_id);
-    mask.max_rest = std::max(mask.max_rest, shortest_end(special.config));
+  for (const TokenStep& step : token_steps(config)) {
+    step.tokens.add_to(mask.bits);
+    mask.max_rest = std::max(mask.max_rest, shortest_end(step.config));
   }
   const size_t mask_bytes = 4 * mask.bits.size() + 64;
   if ((masks_.size() + 1) * mask_bytes > kMaxMaskBytes) masks_.clear();
@@ -307,8 +313,8 @@ void Machine::mask_within(int32_t config, int64_t max_tokens, std::span<uint32_t
     for (int32_t i = tokens.first; i < tokens.second; ++i)
       set_bit(bits, ids[static_cast<size_t>(i)]);
   }
-  for (const SpecialStep& special : special_steps(config)) {
-    if (is_near(special.config)) set_bit(bits, special.token_id);
+  for (const TokenStep& step : token_steps(config)) {
+    if (is_near(step.config)) step.tokens.add_to(bits);
   }
 }
 

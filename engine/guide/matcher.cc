@@ -69,10 +69,8 @@ struct Matcher::Impl {
       next = machine->has_items() ? machine->settled_step(config, bytes, text)
                                   : machine->step_bytes(config, bytes);
     }
-    if (next == Machine::kDead) {
-      text.resize(text_sizes.back());
-      next = machine->step_special(config, token);
-    }
+    if (next == Machine::kDead) text.resize(text_sizes.back());
+    next = machine->either_of(next, machine->step_token(config, token));
     if (next == Machine::kDead && vocabulary->is_end_token(token) && machine->accepts(config))
       return kEnded;
     return next;

@@ -36,7 +36,7 @@ Rule add_rules(Grammar& grammar, const ipc::GuideParams& asked) {
   if (asked.json_schema) return add_json_schema(grammar, *asked.json_schema, json);
   if (asked.json_object) return add_any_json(grammar, /*only_object=*/true, json);
   if (asked.gbnf) return add_gbnf(grammar, *asked.gbnf);
-  if (asked.lark) return add_lark(grammar, *asked.lark);
+  if (asked.lark) return add_lark(grammar, *asked.lark, json);
   if (asked.regex) {
     const guide::Regex pattern =
         parse_regex(grammar.regex(), *asked.regex, guide::RegexUse::kWhole);

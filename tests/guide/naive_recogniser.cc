@@ -60,7 +60,7 @@ NaiveRecogniser::Ends NaiveRecogniser::ends_of(const Grammar::Node& node, size_t
   switch (node.kind) {
     case Grammar::Kind::kTerminal:
       return ends_of_terminal(node.terminal, begin);
-    case Grammar::Kind::kSpecialToken:
+    case Grammar::Kind::kToken:
       return {};
     case Grammar::Kind::kItemEnd:
       return ends_new_item(text_.substr(0, begin)) ? Ends{begin} : Ends{};

@@ -8,7 +8,7 @@
 namespace tgi::guide {
 namespace {
 
-constexpr int kMaxNesting = 8;
+constexpr int kMaxItemNesting = 8;
 constexpr int kMaxAnyNesting = 3;  // of what no schema describes
 constexpr size_t kMaxParts =
     60;  // of an object or an array, those aside that the schema does not list
@@ -89,8 +89,8 @@ size_t ItemTexts::place_of_others(size_t place) {
 }
 
 std::optional<Regex> ItemTexts::value(Demand demand, size_t at, int depth) {
-  if (demand == kNothing || depth > kMaxNesting) return grammar_.regex().nothing();
-  if (demand == kAnything) depth = std::max(depth, kMaxNesting - kMaxAnyNesting);
+  if (demand == kNothing || depth > kMaxItemNesting) return grammar_.regex().nothing();
+  if (demand == kAnything) depth = std::max(depth, kMaxItemNesting - kMaxAnyNesting);
   if (const auto known = known_.find({demand, at, depth}); known != known_.end())
     return known->second;
   std::vector<Regex> choices;

@@ -1,0 +1,27 @@
+// The JSON inside of a Lark grammar: schemas after %json, options after %llguidance. Used by the
+// readers of Lark only.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "engine/guide/source_text.h"
+
+namespace tgi::guide {
+
+// Takes the object or array that the source is at. Throws kInvalidArgument with the place when
+// there is none, when it has no end, or is nested deeper than kMaxLarkJsonNesting.
+std::string_view take_json(SourceText& source);
+inline constexpr int32_t kMaxLarkJsonNesting = 400;
+
+// Throws kInvalidArgument with the place for a text that is no JSON.
+nlohmann::ordered_json parse_json_at(const SourceText& source, std::string_view text);
+
+struct LlguidanceOptions {
+  bool allow_initial_skip = false;  // what %ignore names may stand before the first terminal too
+};
+
+// Takes the options of %llguidance. Those that are not known are refused by name.
+LlguidanceOptions take_llguidance_options(SourceText& source);
+
+}  // namespace tgi::guide
