@@ -33,7 +33,7 @@ extern const Architecture kLfm2, kMamba, kFalconMamba, kMamba2, kGraniteHybrid, 
     kFalconH1, kJamba, kNemotronH, kLfm2Moe;
 extern const Architecture kDeepSeekV2, kDeepSeekV3, kGlm4MoeLite, kMiniCpm3, kMistral4, kYoutu;
 extern const Architecture kBert, kRoberta, kDistilBert, kModernBert, kMpNet, kNomicBert, kGte,
-    kElectra, kAlbert, kEuroBert;
+    kElectra, kAlbert, kEuroBert, kJinaEmbeddings3, kOwnGte;
 extern const Architecture kLlama4, kLlama4Multimodal, kPhimoe, kBamba, kQwen35, kQwen35Moe,
     kQwen35Multimodal, kQwen35MoeMultimodal, kMistral3, kJais2, kQwen2VlText, kQwen3VlText,
     kQwen3VlMoeText, kQwen2Vl, kQwen3Vl, kQwen3VlMoe, kLlava, kLlavaOneVision, kSolarOpen, kAfmoe,
@@ -194,6 +194,8 @@ constexpr std::array kArchitectures = {
     &kElectra,
     &kAlbert,
     &kEuroBert,
+    &kJinaEmbeddings3,
+    &kOwnGte,
     &kGlm4vText,
     &kGlmOcrText,
     &kGlm4vMoeText,

@@ -1,6 +1,8 @@
-// GTE since version 1.5, whose class is called New: BERT with rotated positions and gated MLPs.
-// Sources: the classes' description in https://arxiv.org/abs/2407.19669 (mGTE), section 2, and the
-// models' own config.json; the scaling of the positions: https://arxiv.org/abs/2309.00071, 3.1.
+// GTE since version 1.5, whose class is called New: BERT with rotated positions and gated MLPs. The
+// class of `transformers` itself keeps the tensors' names, and rotates as all its classes do.
+// Sources: models/gte in `transformers`; the classes' description in
+// https://arxiv.org/abs/2407.19669 (mGTE), section 2, and the models' own config.json; the scaling
+// of the positions: https://arxiv.org/abs/2309.00071, 3.1.
 #include <array>
 #include <cmath>
 #include <string>
@@ -38,6 +40,22 @@ constexpr auto kGteFields = join_fields(
             harmless("use_memory_efficient_attention", kSameSums),
         })));
 
+// Of the class of `transformers`.
+constexpr auto kOwnGteFields =
+    join_fields(std::to_array<KnownField>({
+                    harmless_if("position_embedding_type",
+                                R"(["rope"])",
+                                "positions are rotated, and no others are there"),
+                }),
+                join_fields(kBertFields,
+                            std::to_array<KnownField>({
+                                read("type_vocab_size"),
+                                read_or_null("head_dim"),
+                                read_or_null("rope_parameters"),
+                                read_or_null("rope_scaling"),
+                                read_or_null("rope_theta"),
+                            })));
+
 constexpr auto kScalingFields = std::to_array<KnownField>({
     read("type"),
     read("factor"),
@@ -66,9 +84,7 @@ void scale_rope(const JsonReader& scaling, int32_t head_dim, RopeSpec& rope) {
   }
 }
 
-ModelConfig read_gte(const JsonReader& config) {
-  DecoderFields fields = kBertDecoderFields;
-  fields.default_vocab_size = 30528;
+ModelConfig read_gated_bert(const JsonReader& config, const DecoderFields& fields) {
   ModelConfig model = read_decoder_config(config, fields);
   make_post_norm_encoder(model);
   model.gated_mlp = true;
@@ -76,6 +92,13 @@ ModelConfig read_gte(const JsonReader& config) {
   model.num_token_types = config.integer_or("type_vocab_size", 1) == 0
                               ? 0
                               : read_size(config, "type_vocab_size", 1, kMaxVocabSize);
+  return model;
+}
+
+ModelConfig read_gte(const JsonReader& config) {
+  DecoderFields fields = kBertDecoderFields;
+  fields.default_vocab_size = 30528;
+  ModelConfig model = read_gated_bert(config, fields);
   Json unscaled = config.json();
   unscaled.erase("rope_scaling");
   read_rope(JsonReader(unscaled, ""), model);
@@ -85,12 +108,24 @@ ModelConfig read_gte(const JsonReader& config) {
   return model;
 }
 
+ModelConfig read_own_gte(const JsonReader& config) {
+  DecoderFields fields = kBertDecoderFields;
+  fields.head_dim = "head_dim";
+  fields.default_vocab_size = 250048;
+  fields.default_max_positions = 8192;
+  ModelConfig model = read_gated_bert(config, fields);
+  read_rope(config, model, {.default_theta = 160000.0});
+  return model;
+}
+
 constexpr bool has_types(const ModelConfig& config, int32_t /*layer*/) {
   return config.num_token_types > 0;
 }
 
 constexpr auto kGteNames = std::to_array<std::string_view>({"NewModel"});
 constexpr auto kGteTypes = std::to_array<std::string_view>({"new"});
+constexpr auto kOwnGteNames = std::to_array<std::string_view>({"GteModel"});
+constexpr auto kOwnGteTypes = std::to_array<std::string_view>({"gte"});
 // One checkpoint is more than one thing: weights of single tokens stand beside those of texts.
 constexpr auto kGteIgnored = std::to_array<std::string_view>(
     {"embeddings.position_ids", "rotary_emb.inv_freq", "pooler.dense.weight", "pooler.dense.bias",
@@ -128,13 +163,23 @@ constexpr auto kGteTensors = std::to_array<TensorSpec>({
 
 }  // namespace
 
-extern const Architecture kGte;
+extern const Architecture kGte, kOwnGte;
 constexpr Architecture kGte = {
     .names = kGteNames,
     .model_types = kGteTypes,
     .prefix = "new.",
     .read_config = read_gte,
     .fields = kGteFields,
+    .tensors = kGteTensors,
+    .ignored = kGteIgnored,
+    .heads = kPoolerHeads,
+};
+constexpr Architecture kOwnGte = {
+    .names = kOwnGteNames,
+    .model_types = kOwnGteTypes,
+    .prefix = "gte.",
+    .read_config = read_own_gte,
+    .fields = kOwnGteFields,
     .tensors = kGteTensors,
     .ignored = kGteIgnored,
     .heads = kPoolerHeads,
