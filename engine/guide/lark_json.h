@@ -9,8 +9,8 @@
 
 namespace tgi::guide {
 
-// Takes the object or array that the source is at. Throws kInvalidArgument with the place when
-// there is none, when it has no end, or is nested deeper than kMaxLarkJsonNesting.
+// Takes the object, array, true or false that the source is at. Throws kInvalidArgument with the
+// place when there is none, when it has no end, or is nested deeper than kMaxLarkJsonNesting.
 std::string_view take_json(SourceText& source);
 inline constexpr int32_t kMaxLarkJsonNesting = 400;
 
