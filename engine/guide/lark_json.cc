@@ -11,7 +11,7 @@ using nlohmann::ordered_json;
 std::string_view take_json(SourceText& source) {
   const size_t begin = source.at;
   for (const std::string_view word : {"true", "false"})
-    if (source.take(word)) return word;
+    if (source.take(word)) return source.text.substr(begin, word.size());
   if (source.peek() != '{' && source.peek() != '[')
     source.refuse("expected \"{\", \"[\", true or false");
   int32_t depth = 0;
@@ -40,7 +40,6 @@ std::string_view take_json(SourceText& source) {
 ordered_json parse_json_at(const SourceText& source, std::string_view text) {
   ordered_json json = ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (json.is_discarded()) {
-    // A word is right; what is not is a part of the source.
     source.refuse(static_cast<size_t>(text.data() - source.text.data()),
                   json_syntax_error(text).what(), Code::kInvalidArgument);
   }
