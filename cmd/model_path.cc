@@ -14,6 +14,7 @@
 #include "cmd/advised_error.h"
 #include "cmd/download/converted.h"
 #include "cmd/download/fetch_model.h"
+#include "cmd/download/folder_source.h"
 #include "cmd/download/gguf_choice.h"
 #include "cmd/download/hub_env.h"
 #include "cmd/download/hub_names.h"
@@ -91,6 +92,8 @@ std::string resolve_model(const std::string& model, const ResolveOptions& option
     if (const auto found = find_of_others(model)) return path_of(*found);
     refuse_unknown_tag(model);
     const std::string path = absolute_model(model);
+    std::error_code error;
+    if (std::filesystem::is_directory(path, error)) download::refuse_no_model(path);
     const bool converts =
         model != "demo" && options.needs_weights && download::needs_conversion(path);
     return converts ? fetch(download::request_for(path), options).path : path;

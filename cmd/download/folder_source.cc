@@ -54,11 +54,25 @@ std::string models_inside(const std::string& folder) {
   return fmt::format("; models in it are {}{}", fmt::join(names, ", "), is_more ? ", ..." : "");
 }
 
+constexpr const char* kConfigFile = "config.json";
+
+bool has_config(const std::string& folder) {
+  return exists(folder + "/" + kConfigFile) || exists(folder + "/adapter_config.json");
+}
+
+[[noreturn]] void refuse(const std::string& folder, const std::string& missing) {
+  throw Error(Code::kNotFound,
+              fmt::format("the folder {} has no {}{}", folder, missing, models_inside(folder)));
+}
+
 }  // namespace
 
+void refuse_no_model(const std::string& folder) {
+  if (!has_config(folder)) refuse(folder, kConfigFile);
+}
+
 std::string missing_of(const std::string& folder) {
-  const bool is_adapter = exists(folder + "/adapter_config.json");
-  if (!exists(folder + "/config.json") && !is_adapter) return "config.json";
+  if (!has_config(folder)) return kConfigFile;
   for (const char* index : {"model.safetensors.index.json", "pytorch_model.bin.index.json"}) {
     if (exists(folder + "/" + index)) return missing_shard(folder, index);
   }
@@ -79,8 +93,7 @@ FolderReport check_folder(const std::string& folder) {
     throw Error(Code::kNotFound, fmt::format("there is no folder {}", folder));
   }
   if (const std::string missing = missing_of(folder); !missing.empty()) {
-    throw Error(Code::kNotFound,
-                fmt::format("the folder {} has no {}{}", folder, missing, models_inside(folder)));
+    refuse(folder, missing);
   }
   FolderReport report;
   report.path = fs::absolute(folder).lexically_normal().string();

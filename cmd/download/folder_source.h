@@ -16,6 +16,10 @@ struct FolderReport {
 // index names.
 FolderReport check_folder(const std::string& folder);
 
+// Throws kNotFound when a folder is none of a model, and tells what models are in it. What else it
+// lacks is found when it is loaded. REQUIRES: it is a folder.
+void refuse_no_model(const std::string& folder);
+
 // What a folder lacks to be a model; empty: nothing. Links are followed.
 std::string missing_of(const std::string& folder);
 

@@ -42,7 +42,8 @@ std::string plain_bytes(const Response& response) {
 
 void write_plainly(Connection& connection, const Response& response) {
   const std::string bytes = plain_bytes(response);
-  (void)connection.write(bytes.data(), bytes.size());
+  const bool was_sent = connection.write(bytes.data(), bytes.size()) == std::ssize(bytes);
+  if (response.on_end) response.on_end(was_sent);
 }
 
 // No request begins with a control character, but what speaks another protocol does: TLS's hello
@@ -129,6 +130,7 @@ void HttpServer::turn_away(UniqueFd socket) {
       {}, 429,
       fmt::format("{} connections are open, which is the limit", options_.max_connections));
   turned_away_.add(std::move(socket), plain_bytes(response));
+  if (response.on_end) response.on_end(true);
 }
 
 void HttpServer::serve(UniqueFd socket) {

@@ -147,6 +147,7 @@ TEST_CASE("too long headers and addresses are told as such") {
   fits.send(post("/" + std::string(8000, 'a'), "x"));
   CHECK(fits.answer().body == "POST /" + std::string(8000, 'a') + " x");
   CHECK(roomy.handler.num_requests == 1);
+  CHECK(soon([&] { return roomy.handler.num_sent == 2; }));  // a refused request ends too
 }
 
 TEST_CASE("where the library counts headers, too many are told as such") {
@@ -286,6 +287,7 @@ TEST_CASE("who speaks TLS is told so at once, though no line ends") {
   CHECK(answer.status == 400);
   CHECK(answer.body.find("https://") != std::string::npos);
   CHECK(client.is_closed());
+  CHECK(soon([&] { return server.handler.num_sent == 1; }));  // and it is counted
 }
 
 TEST_CASE("an answer on the headers alone leaves the body unread and closes") {
@@ -317,6 +319,7 @@ TEST_CASE("past max_connections a client is told 429 at once, and taken when ano
   CHECK(refused.status == 429);
   CHECK(refused.body.find("2 connections are open") != std::string::npos);
   CHECK(third.is_closed());
+  CHECK(soon([&] { return server.handler.num_sent == 3; }));
   first->vanish();
   CHECK(soon([&] {
     RawClient again(server.port());

@@ -37,6 +37,7 @@ constexpr Refused kRefused[] = {
     {"no_pickle.bin", Code::kInvalidArgument, "no data.pkl"},
     {"compressed.bin", Code::kUnsupported, "compressed"},
     {"text.bin", Code::kInvalidArgument, "not a torch checkpoint"},
+    {"pointer.bin", Code::kInvalidArgument, "`git lfs pull` in its folder fetches it"},
 };
 
 }  // namespace
@@ -45,8 +46,8 @@ TEST_CASE("checkpoints with code or anything but tensors are refused by name") {
   for (const Refused& refused : kRefused) {
     INFO(refused.file);
     const std::string path = golden(std::string("refused/") + refused.file);
-    const MappedFile file(path);
     try {
+      const MappedFile file(path);
       read_torch(file.bytes(), path);
       FAIL("was opened");
     } catch (const Error& error) {
