@@ -23,6 +23,20 @@ void clamp_values(float* values, int64_t count, float limit) {
   for (int64_t i = 0; i < count; ++i) values[i] = std::clamp(values[i], -limit, limit);
 }
 
+void add_distance_products(const DistanceProducts& products,
+                           int64_t first_token,
+                           int64_t head,
+                           AttentionBlock& block) {
+  const auto of = [&](const Tensor& all, const float*& out, int64_t& stride) {
+    if (all.rows == 0) return;
+    out = row_of(all, first_token) + head * products.num_kinds;
+    stride = all.stride;
+  };
+  of(products.of_queries, block.query_products, block.query_products_stride);
+  of(products.of_keys, block.key_products, block.key_products_stride);
+  block.distance_kinds = products.kinds.data() + products.kinds.size() / 2;
+}
+
 }  // namespace
 
 void CpuDevice::embed(const EmbedArgs& args) {
@@ -185,6 +199,9 @@ void CpuDevice::attention(const AttentionArgs& args) {
           args.distance_bias->as<const float>() + first_head * args.distance_bias->stride;
       block.distance_bias_stride = args.distance_bias->stride;
       block.bias_reach = static_cast<int32_t>(args.distance_bias->cols / 2);
+    }
+    if (args.distance_products != nullptr) {
+      add_distance_products(*args.distance_products, begin, first_head, block);
     }
     if (args.alibi_slopes != nullptr) {
       block.alibi_slopes = args.alibi_slopes->as<const float>() + int64_t{kv_head} * group_size;

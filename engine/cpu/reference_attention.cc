@@ -132,6 +132,26 @@ void ReferenceDevice::head_matmul(const HeadMatmulArgs& args) {
   }
 }
 
+// Of query and key with what was learned of their distance.
+double ReferenceDevice::distance_products(const AttentionArgs& args,
+                                          size_t sequence,
+                                          int32_t row,
+                                          int64_t key,
+                                          int32_t head,
+                                          int64_t distance) const {
+  if (args.distance_products == nullptr) return 0.0;
+  const DistanceProducts& products = *args.distance_products;
+  const int64_t reach = std::ssize(products.kinds) / 2;
+  const int64_t col =
+      int64_t{head} * products.num_kinds + products.kinds[static_cast<size_t>(distance + reach)];
+  double sum = 0.0;
+  if (products.of_queries.rows > 0) sum += at(products.of_queries, row, col);
+  if (products.of_keys.rows > 0) {
+    sum += at(products.of_keys, batch_->cu_seqlens_q[sequence] + key, col);
+  }
+  return sum;
+}
+
 void ReferenceDevice::attend(
     const AttentionArgs& args, size_t sequence, int32_t row, int64_t position, int32_t head) {
   const int32_t kv_head = head / (args.num_heads / args.num_kv_heads);
@@ -155,9 +175,10 @@ void ReferenceDevice::attend(
       const bool rounds = panel_type(kv_.dtype) == PanelType::kBF16;
       score += double{rounds ? round_to(DType::kBF16, q) : q} * static_cast<double>(k[d]);
     }
+    score += distance_products(args, sequence, row, j, head, j - position);
     score = cap(score * static_cast<double>(args.scale), static_cast<double>(args.softcap));
     if (args.alibi_slopes != nullptr) {
-      score += at(*args.alibi_slopes, 0, head) * static_cast<double>(j - position);
+      score -= at(*args.alibi_slopes, 0, head) * std::abs(static_cast<double>(j - position));
     }
     if (args.distance_bias != nullptr) {
       const int64_t reach = args.distance_bias->cols / 2;

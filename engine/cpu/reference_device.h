@@ -86,6 +86,12 @@ class ReferenceDevice final : public Device {
                 int32_t kv_head,
                 size_t sequence,
                 int64_t position) const;
+  double distance_products(const AttentionArgs& args,
+                           size_t sequence,
+                           int32_t row,
+                           int64_t key,
+                           int32_t head,
+                           int64_t distance) const;
   void attend(
       const AttentionArgs& args, size_t sequence, int32_t row, int64_t position, int32_t head);
 

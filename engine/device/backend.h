@@ -273,6 +273,18 @@ struct HeadMatmulArgs {
   Tensor out;  // (rows, num_heads * out_step): a head's first w.rows; must not overlap x
 };
 
+// What a layer has learned of distances, multiplied with queries and with keys: for each head and
+// kind of distance a number. Source: https://arxiv.org/abs/2006.03654, section 3.1.
+struct DistanceProducts {
+  // (num_tokens, num_heads * num_kinds) each; without rows: scores have none of it.
+  Tensor of_queries{};
+  Tensor of_keys{};
+  int32_t num_kinds = 0;
+  // (2 * reach + 1), on the host, of each distance from query to key from -reach on its kind; no
+  // two tokens of a context are farther apart.
+  std::span<const int32_t> kinds;
+};
+
 // Where the cache is bf16, queries and softmax weights are rounded to it before they meet keys and
 // values. Attention of the step's queries over the cached context of their sequence
 // (store_kv came before). Query head h reads KV head h / (num_heads / num_kv_heads). Tiles of KV
@@ -291,8 +303,8 @@ struct AttentionArgs {
   // 0: off; else the context is cut into chunks of so many tokens, and a query sees those of its
   // own chunk.
   int32_t attention_chunk = 0;
-  // (optional) (1, num_heads), f32: slope * (position of the key - position of the query) is added
-  // to the score, after softcap. Given only where SlotLayout.has_alibi.
+  // (optional) (1, num_heads), f32: slope * the distance of key and query is taken off the score,
+  // after softcap. Given only where SlotLayout.has_alibi.
   const Tensor* alibi_slopes = nullptr;
   // Else a query sees what is after it as well, to the end of its context, all of which is in the
   // step; with a window, those up to window - 1 tokens after it.
@@ -300,6 +312,9 @@ struct AttentionArgs {
   // (optional) (num_heads, 2 * reach + 1), f32: what is added to the score for the distance from
   // query to key, held between -reach and reach, after softcap.
   const Tensor* distance_bias = nullptr;
+  // (optional) What is added to the product of query and key, before scale. Only where all of a
+  // context is in the step, and each head has its own keys.
+  const DistanceProducts* distance_products = nullptr;
   // (optional) (1, num_heads), f32: one more score of each head, after scale and softcap, that
   // takes its share of the softmax and has no value.
   const Tensor* sinks = nullptr;

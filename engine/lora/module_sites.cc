@@ -32,7 +32,15 @@ constexpr std::string_view kHeadDenseRefusal =
     "of the matrix before the head, whose adapters are not supported";
 constexpr std::string_view kSharedRefusal =
     "of layers that share their weights, whose adapters are not supported";
+constexpr std::string_view kDistancesRefusal =
+    "of layers that make keys and queries of distances too, whose adapters are not supported";
 constexpr std::string_view kVectorRefusal = "not of a linear of the model";
+
+// "": none.
+std::string_view refusal_of_layers(const ModelConfig& config) {
+  if (config.num_stored_layers > 0) return kSharedRefusal;
+  return config.distances.has_products() ? kDistancesRefusal : std::string_view();
+}
 
 std::vector<std::string_view> split(std::string_view name) {
   std::vector<std::string_view> parts;
@@ -125,7 +133,7 @@ ModuleSites::ModuleSites(const LoadedConfig& model) {
   add_others(table, model.config);
   num_experts_ = model.config.experts.num_experts;
   for (int32_t layer = 0; layer < model.config.num_layers; ++layer) {
-    add_linears(table, layer, model.config.num_stored_layers > 0);
+    add_linears(table, layer, refusal_of_layers(model.config));
     add_experts(table, layer);
   }
   add_head(model, table);
@@ -167,13 +175,13 @@ void ModuleSites::add_others(const TensorTable& table, const ModelConfig& config
   }
 }
 
-void ModuleSites::add_linears(const TensorTable& table, int32_t layer, bool is_shared) {
+void ModuleSites::add_linears(const TensorTable& table, int32_t layer, std::string_view refusal) {
   for (size_t linear = 0; linear < static_cast<size_t>(kSitesOfLayer); ++linear) {
     for (const LinearPart& part : linear_parts({.layer = layer, .linear = linear})) {
       const TensorEntry* entry = table.find(part.weight, layer);
       if (entry == nullptr) continue;
       ModuleTarget& found = target(*entry);
-      found.refusal = is_shared ? kSharedRefusal : std::string_view();
+      found.refusal = refusal;
       found.parts.push_back({.layer = layer, .linear = linear, .role = part.weight});
     }
   }

@@ -82,7 +82,7 @@ class ModuleSites {
   std::string inner_name(std::string_view module) const;
   ModuleTarget& target(const TensorEntry& entry);
   void add_others(const TensorTable& table, const ModelConfig& config);
-  void add_linears(const TensorTable& table, int32_t layer, bool is_shared);
+  void add_linears(const TensorTable& table, int32_t layer, std::string_view refusal);
   void add_experts(const TensorTable& table, int32_t layer);
   void add_parameter(const TensorTable& table, int32_t layer, size_t linear);
   void add_head(const LoadedConfig& model, const TensorTable& table);

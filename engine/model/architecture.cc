@@ -33,7 +33,8 @@ extern const Architecture kLfm2, kMamba, kFalconMamba, kMamba2, kGraniteHybrid, 
     kFalconH1, kJamba, kNemotronH, kLfm2Moe;
 extern const Architecture kDeepSeekV2, kDeepSeekV3, kGlm4MoeLite, kMiniCpm3, kMistral4, kYoutu;
 extern const Architecture kBert, kRoberta, kDistilBert, kModernBert, kMpNet, kNomicBert, kGte,
-    kElectra, kAlbert, kEuroBert, kJinaEmbeddings3, kOwnGte;
+    kElectra, kAlbert, kEuroBert, kJinaEmbeddings3, kOwnGte, kDeberta, kDebertaV2, kJinaBert,
+    kErnie;
 extern const Architecture kLlama4, kLlama4Multimodal, kPhimoe, kBamba, kQwen35, kQwen35Moe,
     kQwen35Multimodal, kQwen35MoeMultimodal, kMistral3, kJais2, kQwen2VlText, kQwen3VlText,
     kQwen3VlMoeText, kQwen2Vl, kQwen3Vl, kQwen3VlMoe, kLlava, kLlavaOneVision, kSolarOpen, kAfmoe,
@@ -193,6 +194,10 @@ constexpr std::array kArchitectures = {
     &kGte,
     &kElectra,
     &kAlbert,
+    &kDeberta,
+    &kDebertaV2,
+    &kJinaBert,
+    &kErnie,
     &kEuroBert,
     &kJinaEmbeddings3,
     &kOwnGte,
@@ -450,11 +455,12 @@ const WeightFormat& find_format(const JsonReader& config, const std::string& set
 // transformers goes by model_type alone, others by architectures: both have to say the same.
 void check_model_type(const JsonReader& config, const Architecture& architecture) {
   const std::string type = config.string_or("model_type", "");
-  if (type.empty() || has(architecture.model_types, type)) return;
+  const std::string_view borrowed = architecture.borrowed_type;
+  if (type.empty() || type == borrowed || has(architecture.model_types, type)) return;
   throw Error(Code::kInvalidArgument,
               fmt::format("{}: '{}' does not go with the architecture {}; expected '{}'",
                           config.path_of("model_type"), type, architecture.names.front(),
-                          architecture.model_types.front()));
+                          borrowed.empty() ? architecture.model_types.front() : borrowed));
 }
 
 // Whether a tensor of the checkpoint has this in its name; nothing where there are no weights.

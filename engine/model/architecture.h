@@ -23,9 +23,13 @@ enum class Role : uint8_t {
   kTokenEmbedding,
   kPositionEmbedding,
   kTypeEmbedding,
+  kTaskEmbedding,  // whose first row is added to every token's
   kEmbeddingNorm,
   kEmbeddingNormBias,
-  kDistanceBias,     // of all layers: a number for each head and kind of distance
+  kDistanceBias,       // of all layers: a number for each head and kind of distance
+  kDistanceEmbedding,  // of all layers: a row as wide as the stream for each kind of distance
+  kDistanceNorm,       // of its rows
+  kDistanceNormBias,
   kLayerInputTable,  // (vocabulary, rows of all layers)
   kLayerInputIn,     // from the embedding to the rows of all layers
   kLayerInputNorm,   // of each row that it gives
@@ -59,7 +63,11 @@ enum class Role : uint8_t {
   kKNorm,
   kKNormBias,
   kSinks,
-  kOutputGate,  // the rows of a tensor of q that are its output's gate
+  kOutputGate,   // the rows of a tensor of q that are its output's gate
+  kDistanceKey,  // of the embedding of distances, where they are not those of the stream
+  kDistanceKeyBias,
+  kDistanceQuery,
+  kDistanceQueryBias,
   // Of latent attention. Down makes a short row of the stream, up all heads of such a row: q of
   // that of queries is kQ, keys and values of the other are kLatentUp.
   kQueryDown,
@@ -166,6 +174,7 @@ enum class Role : uint8_t {
 constexpr bool is_norm_weight(Role role) {
   switch (role) {
     case Role::kEmbeddingNorm:
+    case Role::kDistanceNorm:
     case Role::kHiddenNorm:
     case Role::kFinalNorm:
     case Role::kHeadNorm:
@@ -225,6 +234,7 @@ enum class Dim : uint8_t {
   kImagesVocab,  // with the rows of tokens that stand for images, which are left out
   kPositions,    // with the rows before that of position 0
   kTokenTypes,
+  kTaskTypes,
   kLayerInputVocab,
   kLayerInput,   // the row of one layer
   kLayerInputs,  // those of all
@@ -233,6 +243,7 @@ enum class Dim : uint8_t {
   kStreamCorrections,  // stored (streams, streams)
   kLaurelRank,
   kDistanceBiases,  // stored (buckets, heads)
+  kDistanceKinds,
   kHidden,
   kEmbedding,
   kAttentionInput,  // what q, k and v read, where that is wider than the stream
@@ -241,8 +252,11 @@ enum class Dim : uint8_t {
   kUpGate,  // up, then gate
   kQ,
   kKv,
-  kQkv,           // all of q, then k, then v
-  kQkvByKvHead,   // for each KV head: its query heads, its key, its value
+  kQkv,          // all of q, then k, then v
+  kQkvByKvHead,  // for each KV head: its query heads, its key, its value
+  kQByHead,      // for each head its q, its k, its v; of such a tensor the q, and so on
+  kKByHead,
+  kVByHead,
   kQvkByQuarter,  // four times: a quarter of q, of v, of k
   kHeadDim,
   kHeads,
@@ -330,6 +344,8 @@ struct NextTokenNames {
 struct Architecture {
   std::span<const std::string_view> names;        // of config.json's "architectures"
   std::span<const std::string_view> model_types;  // of its "model_type"
+  // (optional) The "model_type" of another family, which its files name beside its own class.
+  std::string_view borrowed_type{};
   // (optional) The class of another family that `transformers` computes it with: files that it
   // writes name that one in "architectures", beside a model_type of these.
   std::string_view computed_by{};

@@ -148,6 +148,24 @@ struct LatentConfig {
   int32_t key_dim() const { return rank + rotary_dim; }  // of what is cached
 };
 
+// What is learned of the distance of two tokens is a row for each kind of distance, of which each
+// layer makes a key and a query for each head: scores are sums of products of query and key, of
+// query and the distance's key, of the distance's query and key.
+// Source: DeBERTa (https://arxiv.org/abs/2006.03654), section 3.1
+struct DistanceConfig {
+  int32_t num_kinds = 0;  // half of them to each side, the nearest in the middle; 0: there are none
+  // 0: the kinds are distances. Else those up to a quarter of num_kinds are, and farther ones are
+  // told apart by their logarithm, as many up to this one (DeBERTa v2).
+  int32_t log_reach = 0;
+  bool has_keys = false;
+  bool has_queries = false;
+  bool shares_projections = false;  // they are made by the matrices that make those of the stream
+  bool norms_rows = false;
+
+  bool has_products() const { return num_kinds > 0 && (has_keys || has_queries); }
+  bool operator==(const DistanceConfig&) const = default;
+};
+
 // Rows of each token for each layer: of a table of their own, and of the token's embedding
 // (Gemma 3n, where they are called per-layer embeddings).
 struct LayerInputs {
@@ -229,6 +247,7 @@ struct ModelConfig {
   bool learned_positions = false;
   int32_t position_offset = 0;               // rows of that table before the one of position 0
   int32_t num_token_types = 0;               // rows of the table of types; 0: there is none
+  int32_t num_task_types = 0;                // likewise of a table of kinds of texts
   HeadInput head_input = HeadInput::kFirst;  // where a family's head leaves it to the config
   Activation head_activation = Activation::kGelu;  // of the matrix before the head, where there is
 
@@ -243,6 +262,7 @@ struct ModelConfig {
   // T5's kinds of distances between two tokens, half of them to each side: near ones are told
   // apart, farther ones by their logarithm, up to kMaxDistance. 0: scores have no such bias.
   int32_t distance_buckets = 0;
+  DistanceConfig distances;
 
   // Set by the reader: 1 / sqrt(head_dim) unless the family says otherwise.
   float attention_scale = 0.0F;

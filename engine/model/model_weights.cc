@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "engine/model/host_weights.h"
 #include "engine/model/rank_view.h"
 #include "engine/model/storage_plan.h"
 #include "engine/model/tensor_table.h"
@@ -37,50 +38,6 @@ int32_t distance_bucket(int32_t distance, int32_t num_buckets) {
 
 float softplus(float x) {
   return std::max(x, 0.0F) + std::log1p(std::exp(-std::abs(x)));
-}
-
-// REQUIRES: a dense piece.
-HostWeight transpose(HostWeight piece) {
-  std::swap(piece.rows, piece.cols);
-  WeightPart& part = piece.parts.at(0);
-  std::swap(part.rows, part.cols);
-  std::swap(part.row_stride, part.col_stride);
-  return piece;
-}
-
-// Each row divided by its length, and rounded to what it is held in only afterwards.
-HostWeight divide_rows(const HostWeight& piece) {
-  if (piece.format != "dense") {
-    throw Error(Code::kUnsupported,
-                fmt::format("{}: its rows are divided by their lengths, which is not supported "
-                            "where they are stored as integers",
-                            piece.name));
-  }
-  const WeightPart& part = piece.parts.at(0);
-  if (part.random) return piece;  // there is nothing to be faithful to
-  const auto rows = static_cast<size_t>(piece.rows);
-  const auto cols = static_cast<size_t>(piece.cols);
-  auto values = std::make_shared<std::vector<float>>(rows * cols);
-  for (size_t row = 0; row < rows; ++row) {
-    double sum = 0.0;
-    for (size_t col = 0; col < cols; ++col) {
-      const float value =
-          weight_element(part, static_cast<int64_t>(row), static_cast<int64_t>(col));
-      (*values)[row * cols + col] = value;
-      sum += static_cast<double>(value) * static_cast<double>(value);
-    }
-    // As torch's normalize does.
-    const auto length = static_cast<float>(std::max(std::sqrt(sum), 1e-12));
-    for (size_t col = 0; col < cols; ++col) (*values)[row * cols + col] /= length;
-  }
-  HostWeight out = piece;
-  out.parts = {part};
-  out.parts[0].data = reinterpret_cast<const std::byte*>(values->data());
-  out.parts[0].dtype = DType::kF32;
-  out.parts[0].row_stride = piece.cols;
-  out.parts[0].col_stride = 1;
-  out.owner = std::move(values);
-  return out;
 }
 
 }  // namespace
@@ -127,6 +84,7 @@ class WeightLoader::Loader {
       weights.*row.target = load_vector(view_.table().find(row.role));
     }
     weights.distance_bias = load_distance_bias();
+    weights.distance_embedding = load_distance_embedding();
     // Only the token's row of each table is read, unless the embedding is the head too.
     const auto is_only_looked_up = [&](const std::unique_ptr<Matrix>& table) {
       if (table != nullptr) streamed_bytes_ -= table->size_bytes;
@@ -215,6 +173,12 @@ class WeightLoader::Loader {
     }
     if (role == Role::kLmHead && model_.config.divides_head_rows) {
       for (HostWeight& piece : pieces) piece = divide_rows(piece);
+    }
+    if (const TensorEntry* tasks = view_.table().find(Role::kTaskEmbedding);
+        role == Role::kTypeEmbedding && tasks != nullptr) {
+      const std::vector<float> of_all = read_whole_vector(*tasks);
+      const auto first = std::span(of_all).first(static_cast<size_t>(tasks->cols));
+      for (HostWeight& piece : pieces) piece = add_to_rows(piece, first);
     }
     std::unique_ptr<Matrix> matrix = device_.make_matrix(pieces, part.storage);
     for (const TensorEntry* entry : part.entries) release(*entry);
@@ -331,6 +295,19 @@ class WeightLoader::Loader {
       }
     }
     return to_device(out, entry->name, num_heads);
+  }
+
+  DeviceVector load_distance_embedding() {
+    const TensorEntry* entry = view_.table().find(Role::kDistanceEmbedding);
+    if (entry == nullptr || !model_.config.distances.has_products()) return {};
+    std::vector<float> rows = read_whole_vector(*entry);
+    if (model_.config.distances.norms_rows) {
+      const std::vector<float> weight = read_whole_vector(*view_.table().find(Role::kDistanceNorm));
+      const std::vector<float> bias =
+          read_whole_vector(*view_.table().find(Role::kDistanceNormBias));
+      norm_rows(rows, weight, bias, model_.config.norm_eps);
+    }
+    return to_device(rows, entry->name, entry->rows);
   }
 
   // A token reads as many of them as it is sent to.

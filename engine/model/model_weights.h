@@ -66,6 +66,9 @@ struct LayerWeights {
   Linear layer_input_gate;  // (size, hidden)
   Linear layer_input_out;   // (hidden, size)
   DeviceVector layer_input_post_norm;
+  // Of the embedding of distances, where they are not those of the stream.
+  Linear distance_key;
+  Linear distance_query;
   float stream_scale = 1.0F;  // of the stream after the layer
   // Of several streams.
   Linear stream_router;  // (streams, hidden)
@@ -94,6 +97,7 @@ struct ModelWeights {
   std::unique_ptr<Matrix> position_embedding;  // may be null
   std::unique_ptr<Matrix> type_embedding;      // may be null
   DeviceVector distance_bias;                  // (heads, 2 * kMaxDistance + 1)
+  DeviceVector distance_embedding;             // (kinds, hidden), normed
   DeviceVector embedding_norm;
   DeviceVector embedding_norm_bias;
   DeviceVector final_norm;

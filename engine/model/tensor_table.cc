@@ -86,6 +86,10 @@ int64_t dim_size(Dim dim, const ModelConfig& config, int32_t layer) {
       return head_vocab_rows(config);
     case Dim::kDistanceBiases:
       return int64_t{config.distance_buckets} * config.num_heads;
+    case Dim::kTaskTypes:
+      return config.num_task_types;
+    case Dim::kDistanceKinds:
+      return config.distances.num_kinds;
     case Dim::kTokenTypes:
       return config.num_token_types;
     case Dim::kLayerInputVocab:
@@ -121,6 +125,9 @@ int64_t dim_size(Dim dim, const ModelConfig& config, int32_t layer) {
       return int64_t{num_kv_heads} * head_dim;
     case Dim::kQkv:
     case Dim::kQkvByKvHead:
+    case Dim::kQByHead:
+    case Dim::kKByHead:
+    case Dim::kVByHead:
     case Dim::kQvkByQuarter:
       return (num_heads + 2 * int64_t{num_kv_heads}) * head_dim;
     case Dim::kHeadDim:
@@ -268,13 +275,14 @@ std::vector<Range> delta_ranges(const StateConfig& state, bool is_second) {
 }
 
 // The q of each head of this rank, or the gate that stands behind it.
-std::vector<Range> gated_q_ranges(
-    const ModelConfig& config, int32_t layer, bool gate, int rank, int world_size) {
+// Of `count` parts of each head that follow each other, one.
+std::vector<Range> ranges_of_head_part(
+    const ModelConfig& config, int32_t layer, int part, int count, int rank, int world_size) {
   const int64_t head_dim = kv_heads_of(config, layer).head_dim;
   const Range heads = rank_range(num_heads_of(config, layer), rank, world_size);
   std::vector<Range> out;
   for (int64_t head = heads.begin; head < heads.begin + heads.count; ++head) {
-    out.push_back({.begin = (2 * head + (gate ? 1 : 0)) * head_dim, .count = head_dim});
+    out.push_back({.begin = (count * head + part) * head_dim, .count = head_dim});
   }
   return out;
 }
@@ -453,9 +461,14 @@ std::vector<Range> rank_ranges(
   if (dim == Dim::kDeltaIn || dim == Dim::kDeltaSecondIn) {
     return delta_ranges(config.state, dim == Dim::kDeltaSecondIn);
   }
-  if (dim == Dim::kGatedQ || dim == Dim::kOutputGate) {
-    return gated_q_ranges(config, layer, dim == Dim::kOutputGate, rank, world_size);
-  }
+  const auto part_of_heads = [&](int part, int count) {
+    return ranges_of_head_part(config, layer, part, count, rank, world_size);
+  };
+  if (dim == Dim::kGatedQ) return part_of_heads(0, 2);
+  if (dim == Dim::kOutputGate) return part_of_heads(1, 2);
+  if (dim == Dim::kQByHead) return part_of_heads(0, 3);
+  if (dim == Dim::kKByHead) return part_of_heads(1, 3);
+  if (dim == Dim::kVByHead) return part_of_heads(2, 3);
   if (dim == Dim::kUpGate) {
     const int64_t size = dim_size(dim, config, layer) / 2;
     const Range up = rank_range(size, rank, world_size);

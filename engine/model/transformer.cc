@@ -38,6 +38,7 @@ Transformer::Transformer(const ModelConfig& config,
   workspace_ = lay_out(config, dtype, communicator.world_size(), max_batch_tokens, memory_.data());
   for (const RopeSpec& rope : config.ropes) ropes_.push_back(device.add_rope(rope));
   copy_constants();
+  if (config.distances.has_products()) make_distances();
 }
 
 void Transformer::copy_constants() {
@@ -407,6 +408,8 @@ void Transformer::run_attention(int32_t layer,
       .norm_eps = config_.norm_eps,
       .qkv = qkv,
   });
+  const DistanceProducts products =
+      multiply_distances(layer, qkv.columns(0, q_size), qkv.columns(q_size, kv_size));
   device_.attention({.place = kv_places_[static_cast<size_t>(layer)],
                      .num_heads = num_heads,
                      .num_kv_heads = heads.num_kv_heads,
@@ -418,6 +421,7 @@ void Transformer::run_attention(int32_t layer,
                      .alibi_slopes = config_.alibi_slopes.empty() ? nullptr : &workspace_.slopes,
                      .is_causal = config_.is_causal,
                      .distance_bias = weights_.distance_bias.get(),
+                     .distance_products = products.num_kinds > 0 ? &products : nullptr,
                      .sinks = weights.sinks.get(),
                      .q = qkv.columns(0, q_size),
                      .out = attended});

@@ -77,6 +77,8 @@ class Transformer final : public Forward {
     Tensor shared_expert;  // (max_batch_tokens, hidden), where there is one
     Tensor qkv;            // (max_batch_tokens, q + 2 kv), and the gates of what is attended
     Tensor attended;       // (max_batch_tokens, q), or the values of all heads
+    Tensor of_queries;     // (max_batch_tokens, heads * kinds of distances), where there are such
+    Tensor of_keys;        // likewise
     Tensor latent_down;    // (max_batch_tokens, query_rank + key_dim + gates), of latent attention
     Tensor latent_q;       // (max_batch_tokens, heads * key_dim)
     Tensor latents;        // (max_batch_tokens, heads * rank): what was attended to
@@ -211,6 +213,10 @@ class Transformer final : public Forward {
   void run_head_dense(const Tensor& rows);
   void sample_rows(const Tensor& rows);
   void copy_constants();
+  // transformer_distances.cc: the keys and queries of distances of all layers.
+  void make_distances();
+  HeadMatrices make_heads(const Linear& linear, int64_t first_row);
+  DistanceProducts multiply_distances(int32_t layer, const Tensor& q, const Tensor& k);
   bool has_norm(const DeviceVector& weight) const;
   NormArgs norm_args(const DeviceVector& weight, const DeviceVector& bias) const;
 
@@ -218,10 +224,13 @@ class Transformer final : public Forward {
   const ModelWeights& weights_;
   Device& device_;
   Communicator& communicator_;
-  const int32_t num_heads_;               // of this rank
-  std::vector<int32_t> ropes_;            // of the device, by their index in the config
-  const std::vector<KvPlace> kv_places_;  // by layer
-  std::vector<int32_t> state_index_;      // by layer: which of those with a state it is
+  const int32_t num_heads_;                  // of this rank
+  std::vector<int32_t> ropes_;               // of the device, by their index in the config
+  const std::vector<KvPlace> kv_places_;     // by layer
+  std::vector<HeadMatrices> distance_keys_;  // by layer; empty: none, likewise
+  std::vector<HeadMatrices> distance_queries_;
+  std::vector<int32_t> distance_kinds_;
+  std::vector<int32_t> state_index_;  // by layer: which of those with a state it is
   Buffer memory_;
   Workspace workspace_;
   bool reports_hidden_ = false;

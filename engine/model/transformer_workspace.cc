@@ -118,6 +118,13 @@ Transformer::Workspace Transformer::lay_out(
   } else {
     out.qkv = attention.take(qkv_width(config, world_size));
     out.attended = attention.take(q);
+    if (config.distances.has_products()) {
+      const int64_t num_heads = config.num_heads / world_size;
+      if (config.distances.has_keys)
+        out.of_queries = attention.take(num_heads * config.distances.num_kinds);
+      if (config.distances.has_queries)
+        out.of_keys = attention.take(num_heads * config.distances.num_kinds);
+    }
   }
   const Layout state =
       take_state(config.state, Layout(base, dtype, max_batch_tokens, shared.offset()), out);

@@ -89,6 +89,10 @@ inline constexpr std::array<LinearPart, 1> kStreamRouterParts = {
     {{Role::kStreamRouter, Role::kCount}}};
 inline constexpr std::array<LinearPart, 1> kLaurelInParts = {{{Role::kLaurelIn, Role::kCount}}};
 inline constexpr std::array<LinearPart, 1> kLaurelOutParts = {{{Role::kLaurelOut, Role::kCount}}};
+inline constexpr std::array<LinearPart, 1> kDistanceKeyParts = {
+    {{Role::kDistanceKey, Role::kDistanceKeyBias}}};
+inline constexpr std::array<LinearPart, 1> kDistanceQueryParts = {
+    {{Role::kDistanceQuery, Role::kDistanceQueryBias}}};
 inline constexpr std::array<LinearPart, 1> kStateOutParts = {
     {{Role::kStateOut, Role::kStateOutBias}}};
 
@@ -99,8 +103,9 @@ inline constexpr std::array<LayerLinear, 4> kLayerLinears = {{
     {&LayerWeights::down, kDownParts},
 }};
 
-// Of latent attention, of layers with a state, and of those with experts, beside them.
-inline constexpr std::array<LayerLinear, 17> kOtherLinears = {{
+// Of latent attention, of layers with a state, of those with experts, and of distances, beside
+// them.
+inline constexpr std::array<LayerLinear, 19> kOtherLinears = {{
     {&LayerWeights::latent_down, kLatentDownParts},
     {&LayerWeights::state_in, kStateInParts},
     {&LayerWeights::state_parts, kStatePartsParts},
@@ -118,6 +123,8 @@ inline constexpr std::array<LayerLinear, 17> kOtherLinears = {{
     {&LayerWeights::stream_router, kStreamRouterParts},
     {&LayerWeights::laurel_in, kLaurelInParts},
     {&LayerWeights::laurel_out, kLaurelOutParts},
+    {&LayerWeights::distance_key, kDistanceKeyParts},
+    {&LayerWeights::distance_query, kDistanceQueryParts},
 }};
 
 // Where an adapter can add something (engine/tensor/low_rank.h): the linears of each layer, those

@@ -33,6 +33,7 @@ class Planner {
       size_bytes_ += int64_t{model_.config.num_heads / options_.world_size} *
                      (2 * kMaxDistance + 1) * int64_t{sizeof(float)};
     }
+    add_distances();
     for (int32_t layer = 0; layer < model_.config.num_layers; ++layer) {
       for (const LayerLinear& row : kLayerLinears) add_linear(row.parts, layer);
       add_latent_up(layer);
@@ -88,6 +89,20 @@ class Planner {
     };
     size_bytes_ += view_.num_rows(*entry) / head_rows(latent) *
                    (of_head(latent.rank, latent.kept_dim) + of_head(latent.value_dim, latent.rank));
+  }
+
+  // The embedding, and what Transformer makes of it.
+  void add_distances() {
+    const ModelConfig& config = model_.config;
+    const DistanceConfig& distances = config.distances;
+    if (!distances.has_products()) return;
+    size_bytes_ += int64_t{distances.num_kinds} * config.hidden_size * int64_t{sizeof(float)};
+    const MatrixStorage storage(options_.dtype);
+    const int64_t of_head =
+        device_.matrix_bytes(storage.format(), storage, distances.num_kinds, config.head_dim);
+    const int64_t num_heads = config.num_heads / options_.world_size;
+    const int64_t each = (distances.has_keys ? 1 : 0) + (distances.has_queries ? 1 : 0);
+    size_bytes_ += config.num_layers * num_heads * each * of_head;
   }
 
   void add_linear(std::span<const LinearPart> parts, int32_t layer, int32_t expert = 0) {

@@ -36,6 +36,7 @@ std::string_view what_is_not_plain(const ModelConfig& config) {
   if (config.num_stored_layers > 0) return "layers that share their weights";
   if (config.experts.num_experts > 0) return "experts";
   if (has_latents(config)) return "latent attention";
+  if (config.distances.has_products()) return "products of tokens and their distances";
   if (has_streams(config)) return "hidden states of several streams";
   if (config.layer_inputs.size > 0) return "rows of each token for each layer";
   if (count_layers(config, &LayerPlan::keys_are_values) > 0) return "values that are keys";

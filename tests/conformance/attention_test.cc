@@ -34,6 +34,9 @@ struct Setup {
   bool sinks = false;
   bool causal = true;
   int32_t bias_reach = -1;  // of distances; -1: none
+  int32_t num_kinds = 0;    // of distances that have products with queries and keys
+  bool of_queries = true;   // whether they have
+  bool of_keys = true;
   bool value_norm = false;
   bool unlike = false;  // other layers have other heads
   std::vector<int32_t> lengths = {70, 5, 130};
@@ -97,6 +100,27 @@ std::vector<Setup> setups() {
        .norms = true,
        .rope = make_rope(16)},
       {.name = "encoder, int8 cache", .dtype = DType::kInt8, .causal = false, .bias_reach = 9},
+      {.name = "encoder with ALiBi", .alibi = true, .causal = false},
+      {.name = "encoder with products of distances",
+       .num_kv_heads = 4,
+       .causal = false,
+       .num_kinds = 12},
+      {.name = "encoder with products of distances and queries, bf16 cache",
+       .num_heads = 3,
+       .num_kv_heads = 3,
+       .head_dim = 64,
+       .dtype = DType::kBF16,
+       .block_size = 48,
+       .causal = false,
+       .num_kinds = 400,
+       .of_keys = false},
+      {.name = "encoder with products of distances and keys, softcap",
+       .num_kv_heads = 4,
+       .head_dim = 40,
+       .softcap = 6.0F,
+       .causal = false,
+       .num_kinds = 33,
+       .of_queries = false},
       {.name = "one kv head, head_dim 8", .num_heads = 5, .num_kv_heads = 1, .head_dim = 8},
       {.name = "head_dim 24, bf16",
        .num_heads = 3,
@@ -405,6 +429,7 @@ class Run {
       distance_bias_.emplace(device, setup.num_heads, width, DType::kF32, width + 3);
       distance_bias_->write(biases);
     }
+    if (setup.num_kinds > 0) make_products(random);
     if (setup.rope.rotary_dim > 0) rope_ = device.add_rope(setup.rope);
     const auto num_slots = static_cast<int32_t>(setup.lengths.size()) + 1;
     const int32_t blocks_per_slot = 160 / setup.block_size + 1;
@@ -460,6 +485,19 @@ class Run {
   }
 
  private:
+  int64_t product_cols() const { return int64_t{setup_.num_heads} * setup_.num_kinds; }
+  void make_products(Random& random) {
+    constexpr int32_t kReach = 200;  // more than the longest sequence
+    for (int32_t distance = -kReach; distance <= kReach; ++distance) {
+      const int32_t middle = setup_.num_kinds / 2;
+      kinds_.push_back(std::clamp(middle - distance, 0, setup_.num_kinds - 1));
+    }
+    for (Floats& products : products_) {
+      products = random.values(setup_.total_tokens() * product_cols());
+      for (float& x : products) x *= 8.0F;
+    }
+  }
+
   int32_t looked_at() const { return setup_.unlike ? 2 : 1; }
   int64_t output_width() const { return int64_t{setup_.num_heads} * setup_.head_dim; }
   int64_t first_row(size_t sequence) const {
@@ -488,6 +526,11 @@ class Run {
       batch.positions.push_back(position);
       const auto begin = input_.begin() + (first_row(sequence) + position) * setup_.width();
       rows.insert(rows.end(), begin, begin + setup_.width());
+      for (size_t k = 0; k < products_.size() && setup_.num_kinds > 0; ++k) {
+        const auto of_token =
+            products_[k].begin() + (first_row(sequence) + position) * product_cols();
+        step_products_[k].insert(step_products_[k].end(), of_token, of_token + product_cols());
+      }
     }
     batch.slots.push_back(slot);
     batch.cu_seqlens_q.push_back(batch.num_tokens());
@@ -498,6 +541,7 @@ class Run {
     Batch batch;
     batch.clear();
     Floats rows;
+    for (Floats& products : step_products_) products.clear();
     // Backwards, so that the order in the batch is not that of the slots.
     for (size_t i = step.size(); i-- > 0;) {
       if (step[i] > 0) add_sequence(i, step[i], batch, rows);
@@ -543,6 +587,16 @@ class Run {
 
   void run_layers(const DeviceTensor& qkv, const DeviceTensor& out) {
     store(qkv);
+    std::vector<DeviceTensor> products;
+    for (const Floats& of_step : step_products_) {
+      if (setup_.num_kinds == 0) break;
+      products.emplace_back(device_, qkv.view().rows, product_cols(), DType::kF32,
+                            product_cols() + 5);
+      products.back().write(of_step);
+    }
+    DistanceProducts with_distances{.num_kinds = setup_.num_kinds, .kinds = kinds_};
+    if (setup_.num_kinds > 0 && setup_.of_queries) with_distances.of_queries = products[0].view();
+    if (setup_.num_kinds > 0 && setup_.of_keys) with_distances.of_keys = products[1].view();
     device_.attention({.place = {.group = 1, .layer = looked_at()},
                        .num_heads = setup_.num_heads,
                        .num_kv_heads = setup_.num_kv_heads,
@@ -554,6 +608,7 @@ class Run {
                        .alibi_slopes = setup_.alibi ? &slopes_->view() : nullptr,
                        .is_causal = setup_.causal,
                        .distance_bias = distance_bias_ ? &distance_bias_->view() : nullptr,
+                       .distance_products = setup_.num_kinds > 0 ? &with_distances : nullptr,
                        .sinks = setup_.sinks ? &sinks_->view() : nullptr,
                        .q = qkv.view().columns(0, output_width()),
                        .out = out.view()});
@@ -564,6 +619,8 @@ class Run {
   Floats input_, output_;
   std::optional<DeviceTensor> q_norm_, k_norm_, q_norm_bias_, k_norm_bias_, v_norm_, slopes_,
       sinks_, distance_bias_;
+  std::vector<int32_t> kinds_;
+  std::array<Floats, 2> products_, step_products_;  // of queries, of keys
   int32_t rope_ = -1;
   std::vector<int32_t> free_blocks_;
   int32_t foreign_block_ = 0;

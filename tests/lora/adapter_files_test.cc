@@ -278,6 +278,10 @@ TEST_CASE("what is not supported yet is refused by name") {
                   2, 32),
           "of layers that share their weights, whose adapters are not supported",
           load_model_config(*open_folder(TGI_SOURCE_DIR "/tests/golden/vectors/albert")));
+  refuses(
+      numbers("base_model.model.encoder.layer.0.attention.self.query_proj.lora_A.weight", 2, 32),
+      "of layers that make keys and queries of distances too, whose adapters are not supported",
+      load_model_config(*open_folder(TGI_SOURCE_DIR "/tests/golden/vectors/deberta-v3")));
 }
 
 TEST_CASE("numbers that are not finite are refused by the tensor's name") {

@@ -165,6 +165,9 @@ class AttentionRun {
     for (int c = 0; c < kChunksPerTile; ++c) {
       // Chunks that were never scored hold old numbers; no lane of them is seen.
       x[c] = V::load(row + c * kChunk) * score_scale(c);
+      if (block_.distance_kinds != nullptr && num_seen > c * kChunk) {
+        x[c] = V::fma(distance_products(r, begin + c * kChunk), V::set1(block_.scale), x[c]);
+      }
       if (block_.softcap != 0.0F) {
         x[c] = V::set1(block_.softcap) * vector_tanh(x[c] / V::set1(block_.softcap));
       }
@@ -201,12 +204,14 @@ class AttentionRun {
     return tile_.has_scales() ? tile_.key_scales(chunk) * scale : scale;
   }
 
-  // Scores of 16 keys from position `first` on, with what ALiBi adds for their distance. Positions
-  // are exact in float: contexts are shorter than 2^24 tokens or the bias is beyond any weight.
+  // Scores of 16 keys from position `first` on, less what ALiBi takes off for their distance.
+  // Positions are exact in float: contexts are shorter than 2^24 tokens or the bias is beyond any
+  // weight.
   V biased(V x, int64_t r, int64_t first) const {
     alignas(64) static constexpr float kLanes[16] = {0, 1, 2,  3,  4,  5,  6,  7,
                                                      8, 9, 10, 11, 12, 13, 14, 15};
-    const V distance = V::set1(static_cast<float>(first - position(r))) + V::load(kLanes);
+    const V ahead = V::set1(static_cast<float>(first - position(r))) + V::load(kLanes);
+    const V distance = V::zero() - V::max(ahead, V::zero() - ahead);
     return V::fma(distance, V::set1(block_.alibi_slopes[head(r)]), x);
   }
 
@@ -220,6 +225,24 @@ class AttentionRun {
     for (int64_t i = 0; i < kChunk; ++i) {
       const int64_t at = distance + i;
       values[i] = table[at < -reach ? -reach : at > reach ? reach : at];
+    }
+    return V::load(values);
+  }
+
+  // Of 16 keys from position `first` on; nothing is read for those behind the context.
+  V distance_products(int64_t r, int64_t first) const {
+    alignas(64) float values[kChunk] = {};
+    const int64_t count = block_.num_visible - first < kChunk ? block_.num_visible - first : kChunk;
+    const int32_t* const kinds = block_.distance_kinds + (first - position(r));
+    if (block_.query_products != nullptr) {
+      const float* const of_query = block_.query_products + query(r) * block_.query_products_stride;
+      for (int64_t i = 0; i < count; ++i) values[i] = of_query[kinds[i]];
+    }
+    if (block_.key_products != nullptr) {
+      const float* of_key = block_.key_products + first * block_.key_products_stride;
+      for (int64_t i = 0; i < count; ++i, of_key += block_.key_products_stride) {
+        values[i] += of_key[kinds[i]];
+      }
     }
     return V::load(values);
   }

@@ -84,7 +84,14 @@ struct AttentionBlock {
   const float* distance_bias = nullptr;  // (optional) (group_size, 2 * bias_reach + 1)
   int64_t distance_bias_stride = 0;
   int32_t bias_reach = 0;
-  const float* sinks = nullptr;  // (optional) (group_size)
+  // (optional) Products with distances: of query 0's first head, and of the key at position 0 with
+  // the KV head; then the next row's. A group has one head.
+  const float* query_products = nullptr;
+  const float* key_products = nullptr;
+  int64_t query_products_stride = 0;
+  int64_t key_products_stride = 0;
+  const int32_t* distance_kinds = nullptr;  // of distance 0, those before and after it beside
+  const float* sinks = nullptr;             // (optional) (group_size)
   std::byte* scratch = nullptr;  // attention_scratch_bytes(head_dim, …), 64-byte aligned
 
   // Values of a whole tile are in the workspace.

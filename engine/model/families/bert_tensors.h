@@ -62,6 +62,12 @@ inline void make_post_norm_encoder(ModelConfig& model) {
 constexpr bool is_not_first(const ModelConfig& /*config*/, int32_t layer) {
   return layer > 0;
 }
+constexpr bool has_positions(const ModelConfig& config, int32_t /*layer*/) {
+  return config.learned_positions;
+}
+constexpr bool has_types(const ModelConfig& config, int32_t /*layer*/) {
+  return config.num_token_types > 0;
+}
 // Of ModernBERT and its decoder.
 constexpr bool has_norm_bias(const ModelConfig& config, int32_t /*layer*/) {
   return config.norms_have_biases;

@@ -118,10 +118,6 @@ ModelConfig read_own_gte(const JsonReader& config) {
   return model;
 }
 
-constexpr bool has_types(const ModelConfig& config, int32_t /*layer*/) {
-  return config.num_token_types > 0;
-}
-
 constexpr auto kGteNames = std::to_array<std::string_view>({"NewModel"});
 constexpr auto kGteTypes = std::to_array<std::string_view>({"new"});
 constexpr auto kOwnGteNames = std::to_array<std::string_view>({"GteModel"});

@@ -1,0 +1,94 @@
+#include "engine/model/host_weights.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "engine/tensor/weight_element.h"
+
+namespace tgi {
+namespace {
+
+// The rows as floats, each changed by `change`; `what`: what is done, for who can't have it.
+template <typename Change>
+HostWeight change_rows(const HostWeight& piece, std::string_view what, Change change) {
+  if (piece.format != "dense") {
+    throw Error(Code::kUnsupported,
+                fmt::format("{}: {}, which is not supported where they are stored as integers",
+                            piece.name, what));
+  }
+  const WeightPart& part = piece.parts.at(0);
+  if (part.random) return piece;  // there is nothing to be faithful to
+  const auto rows = static_cast<size_t>(piece.rows);
+  const auto cols = static_cast<size_t>(piece.cols);
+  auto values = std::make_shared<std::vector<float>>(rows * cols);
+  for (size_t row = 0; row < rows; ++row) {
+    const std::span<float> out = std::span(*values).subspan(row * cols, cols);
+    for (size_t col = 0; col < cols; ++col) {
+      out[col] = weight_element(part, static_cast<int64_t>(row), static_cast<int64_t>(col));
+    }
+    change(out);
+  }
+  HostWeight out = piece;
+  out.parts = {part};
+  out.parts[0].data = reinterpret_cast<const std::byte*>(values->data());
+  out.parts[0].dtype = DType::kF32;
+  out.parts[0].row_stride = piece.cols;
+  out.parts[0].col_stride = 1;
+  out.owner = std::move(values);
+  return out;
+}
+
+}  // namespace
+
+HostWeight transpose(HostWeight piece) {
+  std::swap(piece.rows, piece.cols);
+  WeightPart& part = piece.parts.at(0);
+  std::swap(part.rows, part.cols);
+  std::swap(part.row_stride, part.col_stride);
+  return piece;
+}
+
+HostWeight divide_rows(const HostWeight& piece) {
+  return change_rows(piece, "its rows are divided by their lengths", [](std::span<float> row) {
+    double sum = 0.0;
+    for (const float x : row) sum += static_cast<double>(x) * static_cast<double>(x);
+    // As torch's normalize does.
+    const auto length = static_cast<float>(std::max(std::sqrt(sum), 1e-12));
+    for (float& x : row) x /= length;
+  });
+}
+
+HostWeight add_to_rows(const HostWeight& piece, std::span<const float> added) {
+  return change_rows(piece, "a row is added to its rows", [&](std::span<float> row) {
+    for (size_t i = 0; i < row.size(); ++i) row[i] += added[i];
+  });
+}
+
+void norm_rows(std::span<float> rows,
+               std::span<const float> weight,
+               std::span<const float> bias,
+               float eps) {
+  for (; !rows.empty(); rows = rows.subspan(weight.size())) {
+    const std::span<float> row = rows.first(weight.size());
+    const auto count = static_cast<double>(row.size());
+    double mean = 0.0;
+    for (const float x : row) mean += static_cast<double>(x) / count;
+    double variance = 0.0;
+    for (const float x : row) variance += std::pow(static_cast<double>(x) - mean, 2) / count;
+    const double scale = 1.0 / std::sqrt(variance + static_cast<double>(eps));
+    for (size_t i = 0; i < row.size(); ++i) {
+      const double normed = (static_cast<double>(row[i]) - mean) * scale;
+      row[i] = static_cast<float>(normed * static_cast<double>(weight[i]) +
+                                  static_cast<double>(bias[i]));
+    }
+  }
+}
+
+}  // namespace tgi

@@ -1,0 +1,26 @@
+// Matrices of a checkpoint that are changed before a device gets them, and rows that are.
+#pragma once
+
+#include <span>
+
+#include "engine/tensor/weight.h"
+
+namespace tgi {
+
+// REQUIRES: a dense piece.
+HostWeight transpose(HostWeight piece);
+
+// Each row divided by its length, and rounded to what it is held in only afterwards. Throws
+// kUnsupported where they are integers.
+HostWeight divide_rows(const HostWeight& piece);
+
+// `row` (cols) added to each row, likewise.
+HostWeight add_to_rows(const HostWeight& piece, std::span<const float> row);
+
+// Layer norm of each of the rows, in place. rows: (any, weight.size()).
+void norm_rows(std::span<float> rows,
+               std::span<const float> weight,
+               std::span<const float> bias,
+               float eps);
+
+}  // namespace tgi
