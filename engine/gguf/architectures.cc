@@ -54,6 +54,7 @@ constexpr GgufArchitecture kArchitectures[] = {
     {"internlm2", read_llama},
     {"jais2", read_jais2},
     {"jamba", read_jamba},
+    {"jina-bert-v2", read_jina_bert_v2},
     {"kimi-linear", read_kimi_linear},
     {"laguna", read_laguna},
     {"lfm2", read_lfm2},

@@ -50,6 +50,7 @@ void read_hunyuan_moe(ModelReader& model);
 void read_hy_v3(ModelReader& model);
 void read_jais2(ModelReader& model);
 void read_jamba(ModelReader& model);
+void read_jina_bert_v2(ModelReader& model);
 void read_kimi_linear(ModelReader& model);
 void read_laguna(ModelReader& model);
 void read_lfm2(ModelReader& model);

@@ -1,4 +1,4 @@
-// Encoders: BERT and what is computed as it is, Nomic BERT, ModernBERT.
+// Encoders: BERT and what is computed as it is, Jina's BERT, Nomic BERT, ModernBERT.
 #include <fmt/format.h>
 
 #include <array>
@@ -223,6 +223,31 @@ void read_bert(ModelReader& model) {
   } else {
     read_full_bert(model);
   }
+}
+
+void read_jina_bert_v2(ModelReader& model) {
+  if (has_classifier(model) || model.has_tensor("cls.weight")) {
+    throw Error(Code::kUnsupported,
+                "cls: the layer in front of this classifier, which scores can't do without, is not "
+                "in the file; take the model's folder");
+  }
+  read_encoder(model, "JinaBertModel", "bert");
+  read_layer_norm(model, "layer_norm_eps");
+  Json& config = model.config;
+  config["position_embedding_type"] = "alibi";
+  config["feed_forward_type"] = "geglu";
+  config["type_vocab_size"] = num_token_types(model);
+  model.name("token_embd", "embeddings.word_embeddings");
+  name_table(model, "token_types", "embeddings.token_type_embeddings");
+  model.name("token_embd_norm", "embeddings.LayerNorm");
+  const std::string layer = "encoder.layer.{layer}.";
+  name_parts(model, layer + "attention.self.", {"query", "key", "value"});
+  model.name("blk.{layer}.attn_output", layer + "attention.output.dense");
+  model.name("blk.{layer}.attn_output_norm", layer + "attention.output.LayerNorm");
+  model.name("blk.{layer}.ffn_gate", layer + "mlp.gated_layers(0)");
+  model.name("blk.{layer}.ffn_up", layer + "mlp.gated_layers(1)");
+  model.name("blk.{layer}.ffn_down", layer + "mlp.wo");
+  model.name("blk.{layer}.layer_output_norm", layer + "mlp.layernorm");
 }
 
 void read_nomic_bert(ModelReader& model) {
