@@ -1,7 +1,9 @@
 #include "engine/dialect/answer_grammar.h"
 
 #include <initializer_list>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/json_text.h"
@@ -26,37 +28,60 @@ class AnswerGrammar {
   AnswerGrammar(Grammar& grammar, const AnswerForm& form, const IsSpecialToken& is_special)
       : grammar_(grammar), form_(form), is_special_(is_special) {}
 
-  Expr answer() { return grammar_.sequence({reasoning(), body()}); }
+  Expr answer() {
+    const ReasoningDialect* const how = form_.dialects.reasoning;
+    if (how == nullptr || form_.reasoning == AnswerForm::Reasoning::kNone) return body();
+    const Expr rest = body();
+    if (form_.reasoning == AnswerForm::Reasoning::kBegun) return begun_reasoning(*how, rest);
+    if (!how->is_anywhere) {
+      return grammar_.either({rest, reasoning(*how, rest)});
+    }
+    const guide::Rule again = grammar_.declare("answer after reasoning");
+    grammar_.define(again, grammar_.either({rest, reasoning(*how, grammar_.call(again))}));
+    return grammar_.call(again);
+  }
 
  private:
   Expr mark(std::string_view text) { return written_mark(grammar_, text, is_special_); }
   Expr space() { return optional_space(grammar_); }
 
-  Expr reasoning() {
-    const ReasoningDialect* const how = form_.dialects.reasoning;
-    if (how == nullptr || form_.reasoning == AnswerForm::Reasoning::kNone) {
-      return grammar_.empty_text();
-    }
-    const Expr thought = text_without(grammar_, how->end, is_special_);
-    const Expr begun = grammar_.sequence({thought, mark(how->end), mark(how->after), space()});
-    if (form_.reasoning == AnswerForm::Reasoning::kBegun) return begun;
-    const Expr whole = grammar_.sequence({space(), mark(how->begin), begun});
-    return how->is_anywhere ? grammar_.repeat(whole, 0, guide::kUnbounded)
-                            : grammar_.optional(whole);
+  Expr reasoning(const ReasoningDialect& how, Expr rest) {
+    return grammar_.sequence({space(), one_of(how.begins()), begun_reasoning(how, rest)});
+  }
+
+  // `rest`: of the answer, behind the reasoning's end. Calls that end it are all of the rest.
+  Expr begun_reasoning(const ReasoningDialect& how, Expr rest) {
+    const Expr thought = text_without(grammar_, how.ends(), is_special_);
+    Expr end = grammar_.sequence({one_of(how.ends()), mark(how.after), space(), rest});
+    if (calls_end_reasoning()) end = grammar_.either({end, calls()});
+    return grammar_.sequence({thought, end});
+  }
+
+  bool calls_end_reasoning() const {
+    if (form_.tools.tools.empty() || !form_.dialects.tools->ends_reasoning) return false;
+    const CallSyntax& syntax = form_.dialects.tools->syntax;
+    return syntax.place == CallPlace::kBehindText &&
+           pieces_of(opening_mark(syntax), is_special_).front().is_special;
+  }
+
+  Expr one_of(const std::vector<std::string_view>& marks) {
+    std::vector<Expr> out;
+    for (const std::string_view each : marks) out.push_back(mark(each));
+    return grammar_.either(out);
   }
 
   Expr body() {
     const ToolUse& tools = form_.tools;
     if (tools.tools.empty()) return text(/*before_calls=*/false);
     const CallSyntax& syntax = form_.dialects.tools->syntax;
-    const Expr called = calls(syntax.begin);
+    const Expr called = calls();
     if (tools.must_call) return grammar_.sequence({space(), called});
     if (syntax.place == CallPlace::kBehindText && !form_.text) {
       return grammar_.sequence({text(/*before_calls=*/true), grammar_.optional(called)});
     }
     Expr said = text(/*before_calls=*/false);
     if (syntax.place == CallPlace::kMessages && !form_.text) {
-      said = grammar_.sequence({said, grammar_.optional(calls(syntax.separator))});
+      said = grammar_.sequence({said, grammar_.optional(calls_behind(syntax.separator))});
     }
     return grammar_.either({said, grammar_.sequence({space(), called})});
   }
@@ -73,7 +98,7 @@ class AnswerGrammar {
     if (form_.tools.tools.empty()) return grammar_.terminal(pool.any_text());
     const CallSyntax& syntax = form_.dialects.tools->syntax;
     if (before_calls || !is_unmarked(syntax.place)) {
-      return with_silent_marks(text_without(grammar_, opening_mark(syntax), is_special_));
+      return with_silent_marks(text_without(grammar_, {opening_mark(syntax)}, is_special_));
     }
     const Regex any = pool.any_text();
     const Regex begin = opening({&syntax.begin, &syntax.call});
@@ -149,16 +174,27 @@ class AnswerGrammar {
     return out;
   }
 
+  Expr calls() {
+    if (!calls_) {
+      calls_ = grammar_.declare("calls of tools");
+      grammar_.define(*calls_, calls_behind(form_.dialects.tools->syntax.begin));
+    }
+    return grammar_.call(*calls_);
+  }
+
   // `begin`: what stands before the first.
-  Expr calls(const CallParts& begin) {
+  Expr calls_behind(const CallParts& begin) {
     const CallSyntax& syntax = form_.dialects.tools->syntax;
-    const guide::Rule one = grammar_.declare("call of a tool");
-    std::vector<Expr> each;
-    for (const Tool& tool : form_.tools.tools) each.push_back(parts(syntax.call, &tool));
-    grammar_.define(one, grammar_.either(each));
-    const Expr more = grammar_.sequence({parts(syntax.separator, nullptr), grammar_.call(one)});
+    if (!call_) {
+      call_ = grammar_.declare("call of a tool");
+      std::vector<Expr> each;
+      for (const Tool& tool : form_.tools.tools) each.push_back(parts(syntax.call, &tool));
+      grammar_.define(*call_, grammar_.either(each));
+    }
+    const Expr one = grammar_.call(*call_);
+    const Expr more = grammar_.sequence({parts(syntax.separator, nullptr), one});
     const bool several = form_.tools.several && syntax.several;
-    return grammar_.sequence({parts(begin, nullptr), grammar_.call(one),
+    return grammar_.sequence({parts(begin, nullptr), one,
                               grammar_.repeat(more, 0, several ? guide::kUnbounded : 0),
                               parts(syntax.end, nullptr)});
   }
@@ -238,6 +274,8 @@ class AnswerGrammar {
   Grammar& grammar_;
   const AnswerForm& form_;
   const IsSpecialToken& is_special_;
+  std::optional<guide::Rule> call_;
+  std::optional<guide::Rule> calls_;
 };
 
 }  // namespace

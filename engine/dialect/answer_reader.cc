@@ -22,27 +22,6 @@ size_t space_at_end(std::string_view text) {
 
 }  // namespace
 
-ReadDialects::ReadDialects(const Dialects& dialects, const IsSpecialToken& is_special)
-    : tools(dialects.tools), reasoning(dialects.reasoning) {
-  if (tools != nullptr) {
-    calls.push_back(read_syntax(tools->syntax, is_special));
-    for (const CallSyntax& also : tools->also) calls.push_back(read_syntax(also, is_special));
-    for (const ReadSyntax& syntax : calls) {
-      for (const ReadParts* parts : {&syntax.first_call, &syntax.next_call, &syntax.end}) {
-        const std::vector<std::string> marks = all_marks(*parts);
-        call_marks.insert(call_marks.end(), marks.begin(), marks.end());
-      }
-    }
-  }
-  before_text = marked(dialects.before_text(), is_special);
-  for (const std::string_view mark : dialects.dropped()) {
-    dropped.push_back(marked(mark, is_special));
-  }
-  if (reasoning == nullptr) return;
-  reasoning_begin = marked(reasoning->begin, is_special);
-  reasoning_end = marked(reasoning->end, is_special);
-}
-
 AnswerReader::AnswerReader(std::shared_ptr<const AnswerReading> reading)
     : reading_(std::move(reading)) {
   if (reading_->starts_in_reasoning && reading_->dialects->reasoning != nullptr) {
@@ -53,9 +32,11 @@ AnswerReader::AnswerReader(std::shared_ptr<const AnswerReading> reading)
 bool AnswerReader::is_known_mark(std::string_view token) const {
   const ReadDialects& dialects = *reading_->dialects;
   const auto has = [&](const std::string& mark) { return mark.find(token) != std::string::npos; };
-  if (has(dialects.reasoning_begin) || has(dialects.reasoning_end)) return true;
+  for (const auto* marks :
+       {&dialects.reasoning_begins, &dialects.reasoning_ends, &dialects.dropped}) {
+    if (std::any_of(marks->begin(), marks->end(), has)) return true;
+  }
   if (has(dialects.before_text)) return true;
-  if (std::any_of(dialects.dropped.begin(), dialects.dropped.end(), has)) return true;
   return reads_calls() && std::any_of(dialects.call_marks.begin(), dialects.call_marks.end(), has);
 }
 
@@ -105,27 +86,23 @@ bool AnswerReader::step(std::string& text) {
   return false;
 }
 
-// What may begin at the start of a text and nowhere else.
 bool AnswerReader::step_at_start(std::string& text) {
   const size_t num_space = std::min(buffer_.find_first_not_of(" \n\r\t"), buffer_.size());
   start_space_ += buffer_.substr(0, num_space);
   buffer_.erase(0, num_space);
   if (buffer_.empty()) return false;
-  const ReadDialects& dialects = *reading_->dialects;
   bool is_open = false;
-  // The prompt may have ended the reasoning, and the model ends it once more.
-  for (const std::string* each :
-       {&dialects.reasoning_begin, &dialects.reasoning_end, &dialects.before_text}) {
-    const std::string_view mark = without_space_in_front(*each);
+  for (const auto& [each, kind] : marks_at_start()) {
+    const std::string_view mark = without_space_in_front(each);
     if (mark.empty()) continue;
     if (buffer_.starts_with(mark)) {
       buffer_.erase(0, mark.size());
       start_space_.clear();
       trials_.clear();
       has_trials_ = false;
-      if (each == &dialects.reasoning_begin) state_ = State::kReasoning;
-      if (each == &dialects.before_text) is_start_ = false;
-      skips_space_ = each != &dialects.before_text;
+      if (kind == Found::Kind::kReasoning) state_ = State::kReasoning;
+      if (kind == Found::Kind::kText) is_start_ = false;
+      skips_space_ = kind != Found::Kind::kText;
       return true;
     }
     is_open |= mark.starts_with(buffer_);
@@ -178,55 +155,6 @@ AnswerReader::Tried AnswerReader::try_calls(bool is_next) {
   return Tried::kNone;
 }
 
-namespace {
-
-// What a call behind a text is written in.
-const ReadParts& parts_in_text(const ReadSyntax& syntax) {
-  return syntax.place == CallPlace::kMessages ? syntax.next_call : syntax.first_call;
-}
-
-}  // namespace
-
-// Calls look(mark, kind, syntax of a call or null) for all that may stand anywhere in a text.
-template <typename Look>
-void AnswerReader::for_each_mark(Look look) const {
-  const ReadDialects& dialects = *reading_->dialects;
-  if (reads_calls()) {
-    for (const ReadSyntax& syntax : dialects.calls) {
-      if (syntax.place == CallPlace::kWholeAnswer) continue;
-      for (const std::string& mark : opening_marks(parts_in_text(syntax))) {
-        look(mark, Found::Kind::kCall, &syntax);
-      }
-    }
-  }
-  if (dialects.reasoning != nullptr && dialects.reasoning->is_anywhere) {
-    look(dialects.reasoning_begin, Found::Kind::kReasoning, nullptr);
-  }
-  for (const std::string& mark : dialects.dropped) look(mark, Found::Kind::kDropped, nullptr);
-}
-
-AnswerReader::Found AnswerReader::find_mark() const {
-  Found out;
-  const auto look = [&](const std::string& mark, Found::Kind kind, const ReadSyntax* syntax) {
-    const size_t at = mark.empty() ? std::string::npos : buffer_.find(mark);
-    if (at == std::string::npos) return;
-    // Of those that begin here the longest: a mark may be the beginning of another.
-    if (at < out.at || (at == out.at && mark.size() > out.length)) {
-      out = {.at = at, .length = mark.size(), .kind = kind, .syntax = syntax};
-    }
-  };
-  for_each_mark(look);
-  return out;
-}
-
-size_t AnswerReader::num_begun() const {
-  size_t out = 0;
-  for_each_mark([&](const std::string& mark, Found::Kind, const ReadSyntax*) {
-    out = std::max(out, length_of_begun(buffer_, mark));
-  });
-  return out;
-}
-
 bool AnswerReader::step_text(std::string& text) {
   const Found found = find_mark();
   const size_t num_held = at_end_ ? 0 : num_begun();
@@ -255,20 +183,29 @@ bool AnswerReader::step_text(std::string& text) {
 }
 
 bool AnswerReader::step_reasoning() {
-  const std::string& end = reading_->dialects->reasoning_end;
-  const size_t at = buffer_.find(end);
-  if (at == std::string::npos) {
-    const size_t num_settled = buffer_.size() - (at_end_ ? 0 : length_of_begun(buffer_, end));
+  const Found found = find_mark();
+  if (found.kind == Found::Kind::kNone) {
+    const size_t num_settled = buffer_.size() - (at_end_ ? 0 : num_begun());
     reason(std::string_view(buffer_).substr(0, num_settled));
     buffer_.erase(0, num_settled);
     return false;
   }
-  reason(std::string_view(buffer_).substr(0, at));
-  buffer_.erase(0, at + end.size());
-  reasoning_space_.clear();
+  reason(std::string_view(buffer_).substr(0, found.at));
+  buffer_.erase(0, found.at);
+  if (found.kind == Found::Kind::kCall) {
+    is_in_reasoning_ = true;
+    return begin_call(*found.syntax, parts_in_text(*found.syntax));
+  }
+  buffer_.erase(0, found.length);
+  end_reasoning();
   state_ = State::kText;
   is_start_ = skips_space_ = true;
   return true;
+}
+
+void AnswerReader::end_reasoning() {
+  reasoning_space_.clear();
+  is_in_reasoning_ = false;
 }
 
 bool AnswerReader::begin_call(const ReadSyntax& syntax, const ReadParts& parts) {
@@ -320,12 +257,14 @@ bool AnswerReader::step_call(std::string& text) {
   ++num_calls_;
   buffer_.erase(0, call_->num_read());
   call_.reset();
+  if (is_in_reasoning_) end_reasoning();
   state_ = State::kAfterCall;
   return true;
 }
 
 // What is no call may yet be a mark that is left out.
 bool AnswerReader::may_be_dropped() const {
+  if (is_in_reasoning_) return false;
   const std::vector<std::string>& marks = reading_->dialects->dropped;
   return !at_end_ && std::any_of(marks.begin(), marks.end(), [&](const std::string& mark) {
     return buffer_.size() < mark.size() && mark.starts_with(buffer_);
@@ -333,8 +272,11 @@ bool AnswerReader::may_be_dropped() const {
 }
 
 void AnswerReader::give_up_call(std::string& text) {
-  state_ = State::kText;
+  const bool goes_on_reasoning = is_in_reasoning_ && !call_told_;
+  state_ = goes_on_reasoning ? State::kReasoning : State::kText;
   is_start_ = false;
+  if (is_in_reasoning_ && call_told_) end_reasoning();
+  is_in_reasoning_ = false;
   if (call_told_) {
     // What follows the place where it broke is text. A call that is cut has no such place: all that
     // came is of it.
@@ -348,12 +290,17 @@ void AnswerReader::give_up_call(std::string& text) {
     // It may begin later: what opened it is text, or a mark that is left out.
     size_t length = 0;
     for (const std::string& mark : reading_->dialects->dropped) {
-      if (buffer_.starts_with(mark)) length = std::max(length, mark.size());
+      if (!goes_on_reasoning && buffer_.starts_with(mark)) length = std::max(length, mark.size());
     }
     if (length == 0) {
       length = buffer_.front() == kTokenBorder ? buffer_.find(kTokenBorder, 1) + 1 : 1;
       while (length < buffer_.size() && (buffer_[length] & 0xC0) == 0x80) ++length;
-      release(unmarked(std::string_view(buffer_).substr(0, length)), text);
+      const std::string_view part = std::string_view(buffer_).substr(0, length);
+      if (goes_on_reasoning) {
+        reason(part);
+      } else {
+        release(unmarked(part), text);
+      }
     }
     buffer_.erase(0, length);
   }

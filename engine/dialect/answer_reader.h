@@ -10,26 +10,11 @@
 #include <vector>
 
 #include "engine/dialect/call_reader.h"
-#include "engine/dialect/dialect.h"
-#include "engine/dialect/read_syntax.h"
+#include "engine/dialect/read_dialects.h"
 #include "engine/text/text_stream.h"
 #include "ipc/protocol.h"
 
 namespace tgi::dialect {
-
-// A model's dialects with the marks as its vocabulary has them. Immutable, one for a model.
-struct ReadDialects {
-  ReadDialects(const Dialects& dialects, const IsSpecialToken& is_special);
-
-  const ToolDialect* tools = nullptr;
-  const ReasoningDialect* reasoning = nullptr;
-  std::vector<ReadSyntax> calls;        // the ways to write them
-  std::vector<std::string> call_marks;  // all that occur in them
-  std::string reasoning_begin;
-  std::string reasoning_end;
-  std::string before_text;  // empty: nothing
-  std::vector<std::string> dropped;
-};
 
 // What is looked for in the answers of a request; shared by its sequences. Immutable.
 struct AnswerReading {
@@ -64,8 +49,14 @@ class AnswerReader final : public TextFilter {
   struct Found {  // a mark in the text
     size_t at = std::string::npos;
     size_t length = 0;
-    enum class Kind : uint8_t { kNone, kCall, kReasoning, kDropped } kind = Kind::kNone;
+    enum class Kind : uint8_t { kNone, kCall, kReasoning, kEnd, kText, kDropped };
+    Kind kind = Kind::kNone;
     const ReadSyntax* syntax = nullptr;
+  };
+
+  struct MarkAtStart {
+    std::string_view mark;
+    Found::Kind kind = Found::Kind::kNone;
   };
 
   // A call that nothing marks may begin here.
@@ -92,8 +83,12 @@ class AnswerReader final : public TextFilter {
   void tell_call();
   bool may_be_dropped() const;
   void give_up_call(std::string& text);
+  std::vector<MarkAtStart> marks_at_start() const;
   template <typename Look>
   void for_each_mark(Look look) const;
+  template <typename Look>
+  void for_each_end_of_reasoning(Look look) const;
+  void end_reasoning();
   Found find_mark() const;
   size_t num_begun() const;  // bytes at the end that may become a mark
   void release(std::string_view part, std::string& text);
@@ -112,6 +107,7 @@ class AnswerReader final : public TextFilter {
   bool skips_space_ = false;  // behind reasoning and between calls
   std::string held_space_;    // at the end of the text: dropped where a call follows
   std::string reasoning_space_;
+  bool is_in_reasoning_ = false;  // the call, so far
 
   const ReadSyntax* syntax_ = nullptr;  // of the call
   std::optional<CallReader> call_;

@@ -321,11 +321,16 @@ Expr written_mark(Grammar& grammar, std::string_view mark, const IsSpecialToken&
   return grammar.sequence(out);
 }
 
-Expr text_without(Grammar& grammar, std::string_view mark, const IsSpecialToken& is_special) {
-  const std::vector<MarkPiece> pieces = pieces_of(mark, is_special);
-  const Regex any = grammar.regex().any_text();
-  if (pieces.empty() || pieces.front().is_special) return grammar.terminal(any);
-  return grammar.terminal(without_mark(grammar, any, pieces.front().text));
+Expr text_without(Grammar& grammar,
+                  const std::vector<std::string_view>& marks,
+                  const IsSpecialToken& is_special) {
+  Regex out = grammar.regex().any_text();
+  for (const std::string_view mark : marks) {
+    const std::vector<MarkPiece> pieces = pieces_of(mark, is_special);
+    if (pieces.empty() || pieces.front().is_special) continue;
+    out = without_mark(grammar, out, pieces.front().text);
+  }
+  return grammar.terminal(out);
 }
 
 Expr json_value(Grammar& grammar, const Tool& tool, const OrderedJson& schema) {

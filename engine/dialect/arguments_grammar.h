@@ -21,9 +21,9 @@ guide::Expr written_mark(guide::Grammar& grammar,
                          std::string_view mark,
                          const IsSpecialToken& is_special);
 
-// Any text in which `mark` does not occur; a special token never does.
+// Any text in which none of the marks occurs; a special token never does.
 guide::Expr text_without(guide::Grammar& grammar,
-                         std::string_view mark,
+                         const std::vector<std::string_view>& marks,
                          const IsSpecialToken& is_special);
 
 guide::Expr any_argument_name(guide::Grammar& grammar);

@@ -144,7 +144,8 @@ CallReader::Step CallReader::read_name() {
       return Step::kNeedsMore;
     }
   }
-  if (longest == nullptr) return Step::kMalformed;
+  // Some write the name twice.
+  if (longest == nullptr || (tool_ != nullptr && tool_ != longest)) return Step::kMalformed;
   tool_ = longest;
   at_ += longest->name.size();
   return Step::kNext;

@@ -57,6 +57,26 @@ std::span<const ReasoningDialect* const> reasoning_dialects() {
   return kAll;
 }
 
+namespace {
+
+std::vector<std::string_view> with_others(std::string_view mark,
+                                          std::span<const std::string_view> others) {
+  std::vector<std::string_view> out = {mark};
+  std::copy_if(others.begin(), others.end(), std::back_inserter(out),
+               [](std::string_view other) { return !other.empty(); });
+  return out;
+}
+
+}  // namespace
+
+std::vector<std::string_view> ReasoningDialect::begins() const {
+  return with_others(begin, other_begins);
+}
+
+std::vector<std::string_view> ReasoningDialect::ends() const {
+  return with_others(end, other_ends);
+}
+
 std::string_view Dialects::before_text() const {
   if (reasoning != nullptr && !reasoning->before_text.empty()) return reasoning->before_text;
   return tools == nullptr ? std::string_view() : tools->before_text;

@@ -34,6 +34,9 @@ struct ToolDialect {
   std::string_view before_text{};
   std::array<std::string_view, 6> dropped{};
   CallIds ids = CallIds::kRandom;
+  // Its models begin calls within their reasoning, too, which a call then ends. Only where a
+  // special token begins it: words of the reasoning never do.
+  bool ends_reasoning = false;
   // Whether a template shows this dialect to the model. Asked in the order of the list.
   bool (*speaks)(const ChatTemplate& chat_template) = nullptr;
 };
@@ -42,6 +45,9 @@ struct ReasoningDialect {
   std::string_view name;
   std::string_view begin;  // "<think>"
   std::string_view end;    // "</think>"
+  // (optional) Others in their place, where its templates say with them how long to reason.
+  std::array<std::string_view, 2> other_begins{};
+  std::array<std::string_view, 2> other_ends{};
   // What comes between the end and the answer, and before the answer's text: "" mostly.
   std::string_view after{};
   std::string_view before_text{};
@@ -58,6 +64,9 @@ struct ReasoningDialect {
   };
   Mode mode{};
   bool (*speaks)(const ChatTemplate& chat_template) = nullptr;
+
+  std::vector<std::string_view> begins() const;
+  std::vector<std::string_view> ends() const;
 };
 
 // The dialect of that name: a specialisation in its own file, for each name of kToolDialectNames

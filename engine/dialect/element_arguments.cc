@@ -61,7 +61,7 @@ class ElementNotation final : public SchemaNotation {
   Expr any_value(Expr value) override {
     const Expr one = element(any_argument_name(grammar_), value);
     return grammar_.either(
-        {text_without(grammar_, mark_, is_special_), grammar_.repeat(one, 1, guide::kUnbounded)});
+        {text_without(grammar_, {mark_}, is_special_), grammar_.repeat(one, 1, guide::kUnbounded)});
   }
 
   Expr item_name() { return grammar_.text(std::string(kItemElement)); }

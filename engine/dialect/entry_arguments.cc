@@ -66,7 +66,7 @@ class EntryNotation final : public SchemaNotation {
   Expr any_value(Expr value) override {
     const Expr number = grammar_.terminal(parse_regex(
         grammar_.regex(), "-?(0|[1-9][0-9]{0,17})(\\.[0-9]{1,17})?", guide::RegexUse::kWhole));
-    return grammar_.either({quoted(text_without(grammar_, quote_, is_special_)), number,
+    return grammar_.either({quoted(text_without(grammar_, {quote_}, is_special_)), number,
                             grammar_.text("true"), grammar_.text("false"), grammar_.text("null"),
                             in('[', comma_list(grammar_, {}, value), ']'),
                             object(written_members({}, value))});

@@ -66,21 +66,22 @@ class BudgetedGuide final : public TokenGuide {
     if (is_reasoning) ++num_tokens;
     const std::string_view bytes = vocabulary_->bytes(token_id);
     tail += bytes.empty() ? marked_token(vocabulary_->special_name(token_id)) : bytes;
-    const std::string& mark = is_reasoning ? budget_.end : budget_.begin;
-    if (mark.empty()) return;
-    if (const size_t at = tail.find(mark); at != std::string::npos) {
+    size_t longest = 0;
+    for (const std::string& mark : is_reasoning ? budget_.ends : budget_.begins) {
+      longest = std::max(longest, mark.size());
+      const size_t at = mark.empty() ? std::string::npos : tail.find(mark);
+      if (at == std::string::npos) continue;
       tail.erase(0, at + mark.size());
       is_reasoning = !is_reasoning;
       return;
     }
-    const size_t longest = std::max(budget_.begin.size(), budget_.end.size());
     if (tail.size() > longest) tail.erase(0, tail.size() - longest);
   }
 
   // The token with which the mark goes on from what is there of it.
   std::optional<int32_t> next_of_end() const {
-    const std::string_view rest =
-        std::string_view(budget_.end).substr(length_of_begun(state_.tail, budget_.end));
+    const std::string& end = budget_.ends.front();
+    const std::string_view rest = std::string_view(end).substr(length_of_begun(state_.tail, end));
     if (rest.front() == kTokenBorder) {
       return vocabulary_->special_id(rest.substr(1, rest.find(kTokenBorder, 1) - 1));
     }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "engine/guide/token_guide.h"
 #include "engine/guide/vocabulary.h"
@@ -12,9 +13,9 @@
 namespace tgi::dialect {
 
 struct ReasoningBudget {
-  std::string begin;  // marks, as marked text
-  std::string end;
-  bool has_begun = false;  // by the prompt
+  std::vector<std::string> begins;  // marks, as marked text
+  std::vector<std::string> ends;    // the first is drawn when the budget is spent
+  bool has_begun = false;           // by the prompt
   int64_t max_tokens = 0;
 };
 

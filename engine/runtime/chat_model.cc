@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 
@@ -104,8 +105,10 @@ void ChatModel::note_begin(Prompt& prompt) const {
   prompt.has_marks = !before_text.empty() || !dialects_->dropped.empty();
   prompt.marks_text = !before_text.empty() && !has_begun;
   const dialect::ReasoningDialect* const how = dialects_->reasoning;
-  if (how == nullptr || has_begun || end.ends_with(how->end)) return;
-  prompt.reasoning = end.ends_with(how->begin) ? Reasoning::kBegun : Reasoning::kPossible;
+  const auto ends_with = [&](std::string_view mark) { return end.ends_with(mark); };
+  if (how == nullptr || has_begun || std::ranges::any_of(how->ends(), ends_with)) return;
+  const bool begins = std::ranges::any_of(how->begins(), ends_with);
+  prompt.reasoning = begins ? Reasoning::kBegun : Reasoning::kPossible;
 }
 
 ChatModel::Prompt ChatModel::render(const ipc::GenerateRequest& asked) const {

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "engine/dialect/marked_text.h"
+#include "engine/dialect/read_dialects.h"
 #include "engine/dialect/reasoning_budget.h"
 #include "engine/guide/common_masks.h"
 #include "engine/guide/compiled_grammar.h"
@@ -123,12 +124,16 @@ GuideCompiler::Compiled GuideCompiler::compile(const GuidedForm& asked) {
   Compiled out = compiled(asked);
   const dialect::ReasoningDialect* const how = dialects_.reasoning;
   if (!asked.max_reasoning_tokens || how == nullptr) return out;
-  return dialect::with_reasoning_budget(
-      std::move(out), vocabulary(),
-      {.begin = dialect::marked(how->begin, is_special_),
-       .end = dialect::marked(how->end, is_special_),
-       .has_begun = asked.reasoning == dialect::AnswerForm::Reasoning::kBegun,
-       .max_tokens = *asked.max_reasoning_tokens});
+  dialect::ReasoningBudget budget{
+      .has_begun = asked.reasoning == dialect::AnswerForm::Reasoning::kBegun,
+      .max_tokens = *asked.max_reasoning_tokens};
+  const dialect::ReadDialects marks(dialects_, is_special_);
+  budget.begins = marks.reasoning_begins;
+  budget.ends = marks.reasoning_ends;
+  if (!asked.tools.tools.empty()) {
+    for (const auto& call : marks.calls_in_reasoning) budget.ends.push_back(call.mark);
+  }
+  return dialect::with_reasoning_budget(std::move(out), vocabulary(), std::move(budget));
 }
 
 std::shared_ptr<const Guidance> GuideCompiler::at_least(int64_t min_tokens,

@@ -48,6 +48,7 @@ RULES = [
     ("minimax_m3", ["]<]minimax[>["]),
     ("minimax_m1", ["<tool_calls>+only_tool", "<tool_calls>+<beginning_of_sentence>"]),
     ("seed_oss", ["<seed:tool_call>"]),
+    ("iquest_q1", ["<iquest_tool_call>"]),
     ("glm45", ["<arg_key>"]),
     ("longcat_keys", ["<longcat_arg_key>"]),
     ("longcat", ["<longcat_tool_call>"]),
@@ -73,6 +74,10 @@ RULES = [
     ("hunyuan_v3", ["tool_calls{}"]),
     ("apertus", ["<|tools_prefix|>"]),
     ("solar_open", ["<|tool_call:begin|>"]),
+    ("solar_open2", ["<|tool_arg:start|>"]),
+    ("k2_horizon", ["<ifm|tool_call>"]),
+    ("inkling", ["<|content_invoke_tool_json|>"]),
+    ("gigachat35", ["｜GCML｜"]),
     ("gigachat", ["<|function_call|>", "<|role_sep|>"]),
     ("functionary_v22", ["<|recipient|>"]),
     ("kimi_k3", ["<|open|>+<|sep|>"]),
@@ -97,7 +102,7 @@ ENDS = ["<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|eot|>", "<|eom|>", "</s>", 
         "<|end|>", "<|end_of_text|>", "<|END_OF_TURN_TOKEN|>", "<end_of_turn>", "<turn|>", "[e~[", "<seed:eos>", "<|user|>",
         "<|observation|>", "<start_function_response>", "<|tool_response>", "<|message_sep|>", "<|end_of_msg|>", "<SPECIAL_12>",
         "<|assistant_end|>", "<eos>", "<|endoftext|>", "[|endofturn|]", "<end_of_sentence>",
-        "<｜hy_eos:opensource｜>", "<|role_end|>", "</assistant>", "<sep>", "<|eos|>", "<|stop|>", "<|START_OF_TURN_TOKEN|>"]
+        "<｜hy_eos:opensource｜>", "<|role_end|>", "</assistant>", "<sep>", "<|eos|>", "<|stop|>", "<|ifm|im_end|>", "<|content_model_end_sampling|>", "<|START_OF_TURN_TOKEN|>"]
 
 TOOLS = [
     ("get_weather", "The weather of a place.",
@@ -170,7 +175,7 @@ def compile_template(source):
     return environment.from_string(source)
 
 
-def assistant_message(dialect, content, calls, reasoning, field, as_text, absent="empty"):
+def assistant_message(dialect, content, calls, reasoning, field, as_text, absent="empty", blank=False):
     message = {"role": "assistant", "content": content}
     if calls:
         message["tool_calls"] = []
@@ -183,7 +188,7 @@ def assistant_message(dialect, content, calls, reasoning, field, as_text, absent
             message["content"] = None
         elif absent == "missing":
             del message["content"]
-    if reasoning:
+    if reasoning or blank:
         message[field] = reasoning
     return message
 
@@ -282,13 +287,14 @@ def escaped_twice(text):
 
 
 def turns_of(family):
-    forms = [(as_text, absent) for as_text in (False, True) for absent in ("empty", "null", "missing")]
+    # Last: some templates refuse a message that says nothing of its reasoning.
+    forms = [(as_text, absent, blank) for blank in (False, True) for as_text in (False, True) for absent in ("empty", "null", "missing")]
     field = next((f for f in REASONING_FIELDS if f in family.source and renders(family, f)), None)
     for case, content, calls, reasoning in CASES:
         if reasoning and field is None and "</think>" not in family.source:
             continue
-        for as_text, absent in forms:
-            message = assistant_message(family.dialect, content, calls, reasoning, field or REASONING_FIELDS[0], as_text, absent)
+        for as_text, absent, blank in forms:
+            message = assistant_message(family.dialect, content, calls, reasoning, field or REASONING_FIELDS[0], as_text, absent, blank)
             try:
                 prompt, text, prefix = family.turn(message)
             except REFUSALS:

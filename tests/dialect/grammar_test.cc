@@ -3,100 +3,16 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
-#include <set>
 
 #include "base/error.h"
-#include "engine/dialect/answer_grammar.h"
 #include "engine/dialect/write_calls.h"
-#include "engine/guide/compiled_grammar.h"
 #include "engine/guide/matcher.h"
 #include "tests/catch.h"
 #include "tests/dialect/spoken.h"
+#include "tests/dialect/taken.h"
 
 namespace tgi::dialect {
 namespace {
-
-constexpr int32_t kNumBytes = 256;
-
-// Every byte is a token, and every special token of the dialects' marks.
-std::shared_ptr<const guide::Vocabulary> vocabulary() {
-  static const std::shared_ptr<const guide::Vocabulary> kVocabulary = [] {
-    std::vector<guide::Vocabulary::Token> tokens;
-    for (int32_t byte = 0; byte < kNumBytes; ++byte) {
-      tokens.push_back({std::string(1, static_cast<char>(byte)), ""});
-    }
-    tokens.push_back({"", "<|end_of_answer|>"});
-    std::set<std::string> names;
-    const auto add = [&](std::string_view mark) {
-      for (const MarkPiece& piece : pieces_of(mark, is_usual_special)) {
-        if (piece.is_special) names.insert(piece.text);
-      }
-    };
-    for (const ToolDialect* const each : tool_dialects()) {
-      for (const CallParts* parts :
-           {&each->syntax.begin, &each->syntax.call, &each->syntax.separator, &each->syntax.end}) {
-        for (const CallPart& part : *parts) {
-          for (const std::string_view mark : {part.text, part.open, part.middle,
-                                              part.middle_of_json, part.value_open, part.close}) {
-            add(mark);
-          }
-        }
-      }
-    }
-    for (const ReasoningDialect* const each : reasoning_dialects()) {
-      for (const std::string_view mark : {each->begin, each->end, each->after, each->before_text}) {
-        add(mark);
-      }
-    }
-    for (const std::string& name : names) tokens.push_back({"", name});
-    return std::make_shared<const guide::Vocabulary>(std::move(tokens), std::vector{kNumBytes});
-  }();
-  return kVocabulary;
-}
-
-std::shared_ptr<const guide::CompiledGrammar> compiled(const AnswerForm& form) {
-  guide::Grammar grammar;
-  grammar.set_start(add_answer(grammar, form, is_usual_special));
-  return compile_grammar(grammar);
-}
-
-// How many bytes of the text the grammar takes; one more when it may end there.
-size_t num_taken(const std::shared_ptr<const guide::CompiledGrammar>& grammar,
-                 std::string_view text) {
-  guide::Matcher matcher(grammar, vocabulary());
-  size_t taken = 0;
-  for (const MarkPiece& piece : pieces_of(text, is_usual_special)) {
-    if (piece.is_special) {
-      const std::optional<int32_t> id = vocabulary()->special_id(piece.text);
-      if (!id || !matcher.accept(*id)) return taken;
-      taken += piece.text.size();
-      continue;
-    }
-    for (const char c : piece.text) {
-      if (!matcher.accept(static_cast<unsigned char>(c))) return taken;
-      ++taken;
-    }
-  }
-  return matcher.can_end() ? taken + 1 : taken;
-}
-
-bool takes(const std::shared_ptr<const guide::CompiledGrammar>& grammar, std::string_view text) {
-  return num_taken(grammar, text) == text.size() + 1;
-}
-
-const OrderedJson& book_tools() {
-  static const OrderedJson kTools = OrderedJson::parse(R"json([
-    {"type": "function", "function": {"name": "book", "parameters": {"type": "object", "properties": {
-      "city": {"type": "string"}, "nights": {"type": "integer"}, "kind": {"enum": ["room", "a \"suite\""], "type": "string"},
-      "guests": {"type": "array", "items": {"type": "object", "properties": {
-        "name": {"type": "string"}, "age": {"type": "integer"}}, "required": ["name"]}},
-      "late": {"type": "boolean"}, "note": {"anyOf": [{"type": "string"}, {"type": "null"}]}},
-      "required": ["city", "nights"]}}},
-    {"type": "function", "function": {"name": "book_all", "parameters": {"type": "object", "properties": {
-      "price": {"type": "number"}, "tags": {"type": "array", "items": {"type": "string"}}}}}},
-    {"type": "function", "function": {"name": "ping"}}])json");
-  return kTools;
-}
 
 bool has_type(const OrderedJson& value, const std::string& type) {
   if (type == "integer")
@@ -152,12 +68,12 @@ std::string random_answer(const std::shared_ptr<const guide::CompiledGrammar>& g
     }
     REQUIRE(!allowed.empty());
     if (matcher.can_end() && (left <= 0 || random() % 8 == 0)) return out;
-    std::erase(allowed, kNumBytes);
+    std::erase(allowed, kAnswerEnd);
     if (allowed.empty()) return out;
     const int32_t id = allowed[random() % allowed.size()];
     REQUIRE(matcher.accept(id));
-    out += id < kNumBytes ? std::string(vocabulary()->bytes(id))
-                          : std::string(vocabulary()->special_name(id));
+    out += id < kAnswerEnd ? std::string(vocabulary()->bytes(id))
+                           : std::string(vocabulary()->special_name(id));
   }
 }
 
@@ -332,7 +248,29 @@ TEST_CASE("calls are read as others say that models write them") {
       {"deepseek_v41",
        "<｜DSML｜ calls>\n<｜DSML｜ invoke name=\"book\">\n<｜DSML｜ parameter name=\"city\" "
        "string=\"true\">Oslo</｜DSML｜ parameter>\n<｜DSML｜ parameter name=\"nights\" "
-       "string=\"false\">2</｜DSML｜ parameter>\n</｜DSML｜ invoke>\n</｜DSML｜ calls>"}};
+       "string=\"false\">2</｜DSML｜ parameter>\n</｜DSML｜ invoke>\n</｜DSML｜ calls>"},
+      {"solar_open2",
+       "<|tool_call:start|>book\n<|tool_arg:start|>city<|tool_arg:value|>Oslo<|tool_arg:end|>\n"
+       "<|tool_arg:start|>nights<|tool_arg:value|>2<|tool_arg:end|>\n<|tool_call:end|>"},
+      {"iquest_q1",
+       "<iquest_tool_call>book\n<arg_key>city</arg_key>\n<arg_value>Oslo</arg_value>\n<arg_key>"
+       "nights</arg_key><arg_value>2</arg_value></iquest_tool_call>"},
+      {"glm45",  // as GLM 4.7 and 5, Ling 3, Spark 2.5 and Laguna
+       "<tool_call>book<arg_key>city</arg_key><arg_value>Oslo</arg_value><arg_key>nights</arg_key>"
+       "<arg_value>2</arg_value></tool_call>"},
+      {"qwen3_coder",  // as MiMo 2
+       "<tool_call>\n<function=book>\n<parameter=city>\nOslo\n</parameter>\n<parameter=nights>\n2\n"
+       "</parameter>\n</function>\n</tool_call>"},
+      {"command_r7b",  // as Command A Plus
+       "<|START_ACTION|>[\n    {\"tool_call_id\": \"0\", \"tool_name\": \"book\", \"parameters\": "
+       "{\"city\": \"Oslo\", \"nights\": 2}}\n]<|END_ACTION|>"},
+      {"hermes",  // as ERNIE 4.5 and Trinity
+       "<tool_call>\n{\"name\": \"book\", \"arguments\": {\"city\": \"Oslo\", \"nights\": 2}}\n"
+       "</tool_call>"},
+      {"hunyuan",  // as Jamba
+       "<tool_calls>[\n    {\"name\": \"book\", \"arguments\": {\"city\": \"Oslo\", \"nights\": "
+       "2}}\n"
+       "]</tool_calls>"}};
   const std::vector<Tool> tools = tool_use(checked_tools(book_tools()), std::nullopt, true).tools;
   for (const auto& [name, answer] : kWritten) {
     CAPTURE(name);
@@ -433,6 +371,8 @@ TEST_CASE("a message to a tool follows one to the user where the dialect has bot
        {Messages{"functionary_v32", "all\n", ">>>", "ping\n{}"},
         Messages{"functionary_v22", "all\n<|content|>", "\n<|from|>assistant\n<|recipient|>",
                  "ping\n<|content|>{}"},
+        Messages{"inkling", "<|content_text|>", "<|end_message|><|message_model|>",
+                 "ping<|content_invoke_tool_json|>{\"name\":\"ping\",\"args\":{}}<|end_message|>"},
         Messages{"muse_glimmer", " to=user<|message|>", "<|eom|><|start|>assistant",
                  " to=ping<|message|><atem:function_calls>\n<atem:invoke name=\"ping\">\n"
                  "</atem:invoke>\n</atem:function_calls>"}}) {

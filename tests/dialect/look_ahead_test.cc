@@ -52,9 +52,9 @@ TEST_CASE("a guide that has looked ahead goes on from what it had accepted") {
 
 TEST_CASE("tokens of reasoning that were only looked at are not counted") {
   const auto vocabulary = vocabulary_of({"a", "b", "</", "t>"});
-  const auto guidance =
-      with_reasoning_budget(guidance_of("root ::= [a-z<>/]*", vocabulary), vocabulary,
-                            {.begin = "<t>", .end = "</t>", .has_begun = true, .max_tokens = 2});
+  const auto guidance = with_reasoning_budget(
+      guidance_of("root ::= [a-z<>/]*", vocabulary), vocabulary,
+      {.begins = {"<t>"}, .ends = {"</t>"}, .has_begun = true, .max_tokens = 2});
   const auto guide = guidance->start();
   guide->accept(0);
   // One more is left of the budget; then the mark alone may follow.

@@ -64,8 +64,8 @@ std::string spoilt(std::string text, std::mt19937& random) {
 std::string bare(std::string text, const Dialects& dialects) {
   std::vector<std::string_view> marks = dialects.dropped();
   if (dialects.reasoning != nullptr) {
-    marks.push_back(dialects.reasoning->begin);
-    marks.push_back(dialects.reasoning->end);
+    for (const std::string_view mark : dialects.reasoning->begins()) marks.push_back(mark);
+    for (const std::string_view mark : dialects.reasoning->ends()) marks.push_back(mark);
   }
   const std::string before = stripped(std::string(dialects.before_text()));
   const size_t begin = text.find_first_not_of(" \n\r\t");

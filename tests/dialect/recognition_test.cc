@@ -74,6 +74,17 @@ constexpr Shown kShown[] = {
     {">>>all", "functionary_v32", "none"},
     {"<|from|>system<|recipient|>all", "functionary_v22", "none"},
     {"<atem:function_calls>", "muse_glimmer", "muse_glimmer"},
+    {"<|tool_call:start|><|tool_arg:start|><|think:start|><|think:end|>", "solar_open2",
+     "solar_open2"},
+    {"<｜GCML｜tool_calls><|role_sep|></think>", "gigachat35", "gigachat35"},
+    {"<iquest_tool_call><arg_key></think>", "iquest_q1", "think"},
+    {"<ifm|tool_calls><ifm|tool_call><ifm|arg_key>ifm|think_fast", "k2_horizon", "k2_horizon"},
+    {"<|message_model|><|content_invoke_tool_json|>", "inkling", "inkling"},
+    {"<tool_call><think></think><response>", "hermes", "ernie45"},
+    {"<tool_calls><|extra_0|><|extra_4|>", "hunyuan", "hunyuan"},
+    {"<｜hy_User｜><｜hy_Assistant｜>", "generic", "hunyuan"},
+    {"<|tools_prefix|><|inner_prefix|>", "apertus", "apertus"},
+    {"◁think▷◁/think▷", "generic", "kimi_vl"},
 };
 
 }  // namespace

@@ -30,12 +30,16 @@ void add_pieces(AnswerReader& reader, std::string_view text, size_t chunk, Heard
   take();
 }
 
-// The one whose marks are there, or that goes with the way to write calls.
+// The one whose marks are there, or that goes with the way to write calls. Of those that share
+// marks with most others it does not know, but by its name.
 const ReasoningDialect* reasoning_of(const std::string& name, const std::string& text) {
+  const ReasoningDialect* const most = find_reasoning_dialect("think");
   for (const ReasoningDialect* const each : reasoning_dialects()) {
-    if (text.find(each->end) != std::string::npos) return each;
+    if (text.find(each->end) == std::string::npos) continue;
+    if (each->end != most->end || each == most || each->name == name) return each;
   }
   for (const ReasoningDialect* const each : reasoning_dialects()) {
+    if (each->end == most->end && each != most) continue;
     if (text.find(each->begin) != std::string::npos) return each;
   }
   const ReasoningDialect* const by_name = find_reasoning_dialect(name);
@@ -48,8 +52,12 @@ bool is_begun(const ReasoningDialect& reasoning,
               const OrderedJson& turn,
               const std::string& prompt,
               const std::string& text) {
-  if (!turn.value("history", false))
-    return prompt.ends_with(stripped(std::string(reasoning.begin)));
+  if (!turn.value("history", false)) {
+    const std::vector<std::string_view> begins = reasoning.begins();
+    return std::any_of(begins.begin(), begins.end(), [&](std::string_view begin) {
+      return prompt.ends_with(stripped(std::string(begin)));
+    });
+  }
   const size_t end = text.find(reasoning.end);
   return end != std::string::npos && text.find(reasoning.begin) >= end;
 }

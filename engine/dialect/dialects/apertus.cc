@@ -1,4 +1,4 @@
-// Apertus: a list of objects whose only key is the name.
+// Apertus: a list of objects whose only key is the name, often in the midst of the reasoning.
 #include "engine/dialect/dialects/shows.h"
 
 namespace tgi::dialect {
@@ -12,9 +12,26 @@ const ToolDialect& tool_dialect<"apertus">() {
                           arguments(), gap(), mark("}")},
                  .separator = {gap(), mark(","), gap()},
                  .end = {gap(), mark("]"), gap(), mark("<|tools_suffix|>")}},
+      .ends_reasoning = true,
       .speaks =
           [](const ChatTemplate& chat_template) {
             return shows(chat_template, "<|tools_prefix|>");
+          },
+  };
+  return kThis;
+}
+
+template <>
+const ReasoningDialect& reasoning_dialect<"apertus">() {
+  static constexpr ReasoningDialect kThis{
+      .name = "apertus",
+      .begin = "<|inner_prefix|>",
+      .end = "<|inner_suffix|>",
+      .dropped = {"<|inner_suffix|>"},
+      .is_anywhere = true,
+      .speaks =
+          [](const ChatTemplate& chat_template) {
+            return shows(chat_template, "<|inner_prefix|>");
           },
   };
   return kThis;

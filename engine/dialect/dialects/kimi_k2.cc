@@ -14,6 +14,7 @@ const ToolDialect& tool_dialect<"kimi_k2">() {
                  .separator = {gap()},
                  .end = {gap(), mark("<|tool_calls_section_end|>")}},
       .ids = CallIds::kFunction,
+      .ends_reasoning = true,
       .speaks =
           [](const ChatTemplate& chat_template) {
             return shows(chat_template, "<|tool_calls_section_begin|>");

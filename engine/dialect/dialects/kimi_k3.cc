@@ -28,6 +28,7 @@ const ToolDialect& tool_dialect<"kimi_k3">() {
                  .end = {mark("<|close|>tools<|sep|>"), maybe("<|close|>message<|sep|>")}},
       .before_text = kKimiBeforeText,
       .dropped = kKimiAroundText,
+      .ends_reasoning = true,
       .speaks =
           [](const ChatTemplate& chat_template) {
             return shows(chat_template, "<|open|>") && shows(chat_template, "<|sep|>");
