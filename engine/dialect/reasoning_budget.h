@@ -13,9 +13,9 @@
 namespace tgi::dialect {
 
 struct ReasoningBudget {
-  std::vector<std::string> begins;  // marks, as marked text
-  std::vector<std::string> ends;    // the first is drawn when the budget is spent
-  bool has_begun = false;           // by the prompt
+  std::vector<std::string> begins{};  // marks, as marked text
+  std::vector<std::string> ends{};    // the first is drawn when the budget is spent
+  bool has_begun = false;             // by the prompt
   int64_t max_tokens = 0;
 };
 

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cstdint>
 #include <map>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -33,12 +35,41 @@ OrderedJson probe_tools() {
             {"required", {kProbe}}}}}}}});
 }
 
-// The text of a conversation with a call; nothing where the template fails on it.
+constexpr std::array<std::string_view, 3> kReasoningNames = {"reasoning_content", "reasoning",
+                                                             "thinking"};
+
+void add_no_reasoning(OrderedJson& message) {
+  const auto is_given = [&](std::string_view name) { return message.contains(name); };
+  if (std::none_of(kReasoningNames.begin(), kReasoningNames.end(), is_given)) {
+    message[std::string(kReasoningNames.front())] = "";
+  }
+}
+
+// The text of a conversation; nothing where the template fails on it.
 std::string render_probe(const ChatTemplate& chat_template,
-                         const OrderedJson& content,
-                         const OrderedJson& arguments) {
+                         OrderedJson messages,
+                         bool needs_reasoning) {
   const OrderedJson tools = probe_tools();
-  const OrderedJson messages = {
+  if (needs_reasoning) add_no_reasoning(messages[1]);
+  RenderOptions options;
+  options.tools = &tools;
+  try {
+    return chat_template.render(messages, options);
+  } catch (const Error&) {
+    return "";
+  }
+}
+
+bool is_rendered_with_reasoning_alone(const ChatTemplate& chat_template) {
+  const OrderedJson messages = {{{"role", "user"}, {"content", "hello"}},
+                                {{"role", "assistant"}, {"content", "hello"}},
+                                {{"role", "user"}, {"content", "hello"}}};
+  return render_probe(chat_template, messages, false).empty() &&
+         !render_probe(chat_template, messages, true).empty();
+}
+
+OrderedJson conversation_with_call(const OrderedJson& content, const OrderedJson& arguments) {
+  return {
       {{"role", "user"}, {"content", "hello"}},
       {{"role", "assistant"},
        {"content", content},
@@ -47,13 +78,6 @@ std::string render_probe(const ChatTemplate& chat_template,
           {"type", "function"},
           {"function", {{"name", "probe"}, {"arguments", arguments}}}}}}},
       {{"role", "tool"}, {"tool_call_id", "abcdefghi"}, {"name", "probe"}, {"content", "done"}}};
-  RenderOptions options;
-  options.tools = &tools;
-  try {
-    return chat_template.render(messages, options);
-  } catch (const Error&) {
-    return "";
-  }
 }
 
 size_t count(std::string_view text, std::string_view part) {
@@ -118,6 +142,11 @@ class Shown {
   ShownChat make() {
     ShownChat out{.messages = OrderedJson::array()};
     for (size_t i = 0; i < messages_.size(); ++i) add(messages_[i], i, out.messages);
+    if (facts_.needs_reasoning) {
+      for (OrderedJson& message : out.messages) {
+        if (message.value("role", "") == "assistant") add_no_reasoning(message);
+      }
+    }
     if (prompt_.tools == nullptr) return out;
     if (facts_.shows_tools) {
       out.tools = prompt_.tools;
@@ -287,15 +316,20 @@ OrderedJson described(const OrderedJson& tools) {
 TemplateFacts template_facts(const ChatTemplate& chat_template) {
   TemplateFacts out;
   out.shows_tools = chat_template.mentions("tools", /*has_tools=*/true);
+  out.needs_reasoning = is_rendered_with_reasoning_alone(chat_template);
   const OrderedJson arguments = {{kProbe, "a \"b\""}};
   for (const OrderedJson& content : {OrderedJson(""), OrderedJson(nullptr)}) {
     // The tools' own schema shows the name as well.
-    const std::string without = render_probe(chat_template, content, OrderedJson::object());
+    const auto shown_with = [&](const OrderedJson& written) {
+      return render_probe(chat_template, conversation_with_call(content, written),
+                          out.needs_reasoning);
+    };
+    const std::string without = shown_with(OrderedJson::object());
     const auto adds = [&](const std::string& shown, const std::string& text) {
       return count(shown, text) > count(without, text);
     };
-    const std::string by_object = render_probe(chat_template, content, arguments);
-    const std::string by_text = render_probe(chat_template, content, arguments.dump());
+    const std::string by_object = shown_with(arguments);
+    const std::string by_text = shown_with(arguments.dump());
     // Neither in Python's quotes nor escaped for HTML; a text not written as a text once more.
     const bool object_fine = adds(by_object, std::string(kProbe)) &&
                              !adds(by_object, quoted("'", "'")) &&

@@ -17,6 +17,7 @@ struct TemplateFacts {
   bool shows_calls = false;           // of earlier turns
   bool takes_text_arguments = false;  // of earlier calls: as JSON in a text, not as an object
   bool takes_null_content = false;    // beside earlier calls: null, where others take ""
+  bool needs_reasoning = false;       // of earlier answers: it fails where none is given
 };
 TemplateFacts template_facts(const ChatTemplate& chat_template);
 
