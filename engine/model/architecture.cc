@@ -34,7 +34,7 @@ extern const Architecture kLfm2, kMamba, kFalconMamba, kMamba2, kGraniteHybrid, 
 extern const Architecture kDeepSeekV2, kDeepSeekV3, kGlm4MoeLite, kMiniCpm3, kMistral4, kYoutu;
 extern const Architecture kBert, kRoberta, kDistilBert, kModernBert, kMpNet, kNomicBert, kGte,
     kElectra, kAlbert, kEuroBert, kJinaEmbeddings3, kOwnGte, kDeberta, kDebertaV2, kJinaBert,
-    kErnie;
+    kErnie, kXglm, kCtrl;
 extern const Architecture kLlama4, kLlama4Multimodal, kPhimoe, kBamba, kQwen35, kQwen35Moe,
     kQwen35Multimodal, kQwen35MoeMultimodal, kMistral3, kJais2, kQwen2VlText, kQwen3VlText,
     kQwen3VlMoeText, kQwen2Vl, kQwen3Vl, kQwen3VlMoe, kLlava, kLlavaOneVision, kSolarOpen, kAfmoe,
@@ -273,6 +273,8 @@ constexpr std::array kArchitectures = {
     &kApertus15,
     &kStep35,
     &kStep37,
+    &kXglm,
+    &kCtrl,
 };
 
 constexpr const char* kConfigFile = "config.json";

@@ -91,4 +91,25 @@ void norm_rows(std::span<float> rows,
   }
 }
 
+std::vector<float> make_sinusoids(const SinusoidConfig& config,
+                                  int32_t num_positions,
+                                  int32_t cols) {
+  const int32_t half = cols / 2;
+  std::vector<float> out;
+  out.reserve(static_cast<size_t>(num_positions) * static_cast<size_t>(cols));
+  for (int32_t row = 0; row < num_positions; ++row) {
+    const double position = double{1} * (config.first_position + row);
+    const auto add = [&](double (*wave)(double)) {
+      for (int32_t i = 0; i < half; ++i) {
+        const double frequency = std::pow(10000.0, -static_cast<double>(i) / config.steps);
+        out.push_back(static_cast<float>(wave(position * frequency)));
+      }
+    };
+    add([](double x) { return std::sin(x); });
+    add([](double x) { return std::cos(x); });
+    out.resize(static_cast<size_t>(row + 1) * static_cast<size_t>(cols));  // of odd ones the last
+  }
+  return out;
+}
+
 }  // namespace tgi

@@ -1,8 +1,11 @@
 // Matrices of a checkpoint that are changed before a device gets them, and rows that are.
 #pragma once
 
+#include <cstdint>
 #include <span>
+#include <vector>
 
+#include "engine/model/model_config.h"
 #include "engine/tensor/weight.h"
 
 namespace tgi {
@@ -22,5 +25,10 @@ void norm_rows(std::span<float> rows,
                std::span<const float> weight,
                std::span<const float> bias,
                float eps);
+
+// (num_positions, cols): what is added to the embedding at each position.
+std::vector<float> make_sinusoids(const SinusoidConfig& config,
+                                  int32_t num_positions,
+                                  int32_t cols);
 
 }  // namespace tgi

@@ -148,6 +148,15 @@ struct LatentConfig {
   int32_t key_dim() const { return rank + rotary_dim; }  // of what is cached
 };
 
+// Positions that are not learned: sines of the position at falling frequencies, then cosines.
+// Source: https://arxiv.org/abs/1706.03762, section 3.5
+struct SinusoidConfig {
+  int32_t steps = 0;           // frequencies fall as 10000^(-i / steps); 0: there are none
+  int32_t first_position = 0;  // of the first token
+
+  bool operator==(const SinusoidConfig&) const = default;
+};
+
 // What is learned of the distance of two tokens is a row for each kind of distance, of which each
 // layer makes a key and a query for each head: scores are sums of products of query and key, of
 // query and the distance's key, of the distance's query and key.
@@ -245,6 +254,7 @@ struct ModelConfig {
   bool head_dense_bias = false;        // of the matrix before it, likewise
 
   bool learned_positions = false;
+  SinusoidConfig sinusoids;
   int32_t position_offset = 0;               // rows of that table before the one of position 0
   int32_t num_token_types = 0;               // rows of the table of types; 0: there is none
   int32_t num_task_types = 0;                // likewise of a table of kinds of texts

@@ -83,6 +83,7 @@ class WeightLoader::Loader {
     for (const ModelVector& row : kModelVectors) {
       weights.*row.target = load_vector(view_.table().find(row.role));
     }
+    if (model_.config.sinusoids.steps > 0) weights.position_embedding = make_positions();
     weights.distance_bias = load_distance_bias();
     weights.distance_embedding = load_distance_embedding();
     // Only the token's row of each table is read, unless the embedding is the head too.
@@ -277,6 +278,25 @@ class WeightLoader::Loader {
   DeviceVector load_vector(const TensorEntry* entry) {
     if (entry == nullptr || view_.vector_ranges(*entry).empty()) return {};
     return to_device(read_vector(*entry), entry->name, std::max<int64_t>(entry->per_channel, 1));
+  }
+
+  std::unique_ptr<Matrix> make_positions() {
+    const ModelConfig& config = model_.config;
+    const std::vector<float> values =
+        make_sinusoids(config.sinusoids, config.max_positions, config.hidden_size);
+    const HostWeight weight{.name = "positions",
+                            .format = "dense",
+                            .rows = config.max_positions,
+                            .cols = config.hidden_size,
+                            .parts = {{.role = "weight",
+                                       .data = reinterpret_cast<const std::byte*>(values.data()),
+                                       .dtype = DType::kF32,
+                                       .rows = config.max_positions,
+                                       .cols = config.hidden_size,
+                                       .row_stride = config.hidden_size}}};
+    auto matrix = device_.make_matrix(std::span(&weight, 1), MatrixStorage(options_.dtype));
+    count(matrix->size_bytes);
+    return matrix;
   }
 
   DeviceVector load_distance_bias() {

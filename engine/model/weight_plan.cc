@@ -34,6 +34,11 @@ class Planner {
                      (2 * kMaxDistance + 1) * int64_t{sizeof(float)};
     }
     add_distances();
+    if (const ModelConfig& config = model_.config; config.sinusoids.steps > 0) {
+      const MatrixStorage storage(options_.dtype);
+      size_bytes_ +=
+          device_.matrix_bytes(storage.format(), storage, config.max_positions, config.hidden_size);
+    }
     for (int32_t layer = 0; layer < model_.config.num_layers; ++layer) {
       for (const LayerLinear& row : kLayerLinears) add_linear(row.parts, layer);
       add_latent_up(layer);

@@ -34,7 +34,7 @@ FILES = {
     "quantised": ["packed"],
 }
 # Families that tie when config.json does not say it.
-TIED = ("falcon", "bloom", "mpt", "gpt_bigcode", "opt", "gemma3", "mamba")
+TIED = ("falcon", "bloom", "mpt", "gpt_bigcode", "opt", "gemma3", "mamba", "xglm", "ctrl")
 
 
 def read_seeds():
