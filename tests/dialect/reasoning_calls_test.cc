@@ -1,6 +1,7 @@
 // Reasoning and calls beside each other: calls in the midst of it, marks that differ by its length,
 // tags around the answer behind it.
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/dialect/write_calls.h"
@@ -65,6 +66,40 @@ TEST_CASE("a call within the reasoning ends it, where a token begins it") {
     const Heard toolless = hear(form.dialects, {}, each.begin + call + each.end + "Done.", 1);
     CHECK(toolless.calls.empty());
     CHECK(toolless.text == "Done.");
+  }
+}
+
+TEST_CASE("a spoilt call within the reasoning reads the same however it is cut") {
+  const std::vector<Tool> tools = tool_use(checked_tools(book_tools()), std::nullopt, true).tools;
+  for (const auto& [name, reasoning] :
+       {std::pair{"solar_open2", "solar_open2"}, std::pair{"apertus", "apertus"},
+        std::pair{"kimi_k2", "think"}, std::pair{"kimi_k3", "kimi_k3"}}) {
+    const Dialects dialects{.tools = find_tool_dialect(name),
+                            .reasoning = find_reasoning_dialect(reasoning)};
+    const std::string answer =
+        "I book.\n" +
+        write_calls(dialects.tools->syntax,
+                    {{.name = "book", .arguments = {{"city", "Oslo"}, {"nights", 2}}},
+                     {.name = "ping", .arguments = OrderedJson::object()}}) +
+        "\nSo." + std::string(dialects.reasoning->end) + "Done.";
+    for (size_t at = 0; at < answer.size(); ++at) {
+      for (const bool is_cut : {true, false}) {
+        std::string text = answer;
+        text.erase(at, is_cut ? std::string::npos : 1);
+        CAPTURE(name, text);
+        const Heard whole = hear(dialects, tools, text, text.size() + 1, true);
+        for (const size_t chunk : {size_t{1}, size_t{4}}) {
+          const Heard heard = hear(dialects, tools, text, chunk, true);
+          CHECK(heard.text == whole.text);
+          CHECK(heard.reasoning == whole.reasoning);
+          REQUIRE(heard.calls.size() == whole.calls.size());
+          for (size_t i = 0; i < whole.calls.size(); ++i) {
+            CHECK(heard.calls[i].arguments == whole.calls[i].arguments);
+          }
+          CHECK(heard.broken.size() == whole.broken.size());
+        }
+      }
+    }
   }
 }
 
