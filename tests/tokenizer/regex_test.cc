@@ -31,6 +31,21 @@ TEST_CASE("escapes mean what they mean in Ruby") {
   CHECK(found(R"(\s)", "a\xC2\x85\xE1\xA0\x8E") == Matches{"\xC2\x85"});  // U+0085, not U+180E
 }
 
+TEST_CASE("words and punctuation are other sets within brackets") {
+  const std::string text = "a$\xC2\xBD\xC2\xB2.b";  // a$½².b
+  CHECK(found(R"(\w+)", text) == Matches{"a", "\xC2\xBD\xC2\xB2", "b"});
+  CHECK(found(R"(\p{Word}+)", text) == Matches{"a", "\xC2\xBD\xC2\xB2", "b"});
+  CHECK(found(R"(\W+)", text) == Matches{"$", "."});
+  CHECK(found(R"([\w]+)", text) == Matches{"a", "b"});
+  CHECK(found(R"([^\p{Word}]+)", text) == Matches{"$\xC2\xBD\xC2\xB2."});
+  CHECK(found(R"([^\w\s]+)", text) == Matches{"$\xC2\xBD\xC2\xB2."});
+  CHECK(found("[[:word:]]+", text) == Matches{"a", "b"});
+  CHECK(found(R"(\p{Punct})", text) == Matches{"."});
+  CHECK(found(R"([\p{Punct}])", text) == Matches{"."});
+  CHECK(found("[[:punct:]]", text) == Matches{"$", "."});
+  CHECK(found("[[:^punct:]]", "a$.") == Matches{"a"});
+}
+
 TEST_CASE("anchors are at lines, the dot matches no line feed unless told to") {
   CHECK(found("^.", "ab\ncd") == Matches{"a", "c"});
   CHECK(found(".$", "ab\ncd") == Matches{"b", "d"});

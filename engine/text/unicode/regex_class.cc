@@ -45,7 +45,8 @@ constexpr NameRow kNames[] = {
     {"letternumber", R"(\p{Nl})", "Nl"},
     {"othernumber", R"(\p{No})", "No"},
     {"punctuation", R"(\p{P})", "P"},
-    {"punct", R"(\p{P}\p{S})", "P S"},
+    {"punct", R"(\p{P})", "P"},
+    {"posixpunct", R"(\p{P}\p{S})", "P S"},
     {"symbol", R"(\p{S})", "S"},
     {"mathsymbol", R"(\p{Sm})", "Sm"},
     {"currencysymbol", R"(\p{Sc})", "Sc"},
@@ -106,23 +107,22 @@ bool is_category(std::string_view plain) {
 
 }  // namespace
 
-NamedSet escape_set(char escape, bool newer_unicode) {
+NamedSet escape_set(char escape, SetPlace place, bool newer_unicode) {
   NamedSet set;
   const bool upper = escape >= 'A' && escape <= 'Z';
   const char lower = upper ? static_cast<char>(escape - 'A' + 'a') : escape;
-  if (lower == 's') set = property_set("space", newer_unicode);
-  if (lower == 'd') set = property_set("digit", newer_unicode);
-  if (lower == 'h') set = property_set("xdigit", newer_unicode);
-  if (lower == 'w') {
-    set = property_set("word", newer_unicode);
-    // Oniguruma's table for \w, unlike its [:word:], holds the numbers of Latin-1 too.
-    set.members += R"(\x{B2}\x{B3}\x{B9}\x{BC}-\x{BE})";
-  }
+  const auto named = [&](std::string_view name) {
+    return property_set(name, place, newer_unicode);
+  };
+  if (lower == 's') set = named("space");
+  if (lower == 'd') set = named("digit");
+  if (lower == 'h') set = named("xdigit");
+  if (lower == 'w') set = named("word");
   set.negated = upper;
   return set;
 }
 
-NamedSet property_set(std::string_view name, bool newer_unicode) {
+NamedSet property_set(std::string_view name, SetPlace place, bool newer_unicode) {
   NamedSet set;
   if (!name.empty() && name[0] == '^') {
     set.negated = true;
@@ -135,12 +135,16 @@ NamedSet property_set(std::string_view name, bool newer_unicode) {
     }
   }
   if (plain.empty()) throw Error(Code::kUnsupported, "a character property without a name");
+  const bool has_symbols = plain == "punct" && place == SetPlace::kPosix;
   for (const NameRow& row : kNames) {
-    if (row.name != plain) continue;
+    if (row.name != (has_symbols ? "posixpunct" : plain)) continue;
     set.members = row.members;
     if (row.members.find("Alphabetic") != std::string_view::npos) set.members += kNewerAlphabetic;
     if (row.members.find("Lowercase") != std::string_view::npos) set.members += kNewerLowercase;
     if (newer_unicode) add_newer(row.newer, set.members);
+    if (plain == "word" && place == SetPlace::kAlone) {
+      set.members += R"(\x{B2}\x{B3}\x{B9}\x{BC}-\x{BE})";
+    }
     return set;
   }
   if (plain == "graph" || plain == "print") {

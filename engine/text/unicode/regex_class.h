@@ -14,13 +14,17 @@ struct NamedSet {
   bool negated = false;
 };
 
+// Where a set stands, on which two of them hang in Oniguruma: \w and \p{Word} by themselves, unlike
+// within brackets, hold the numbers of Latin-1; [:punct:], unlike \p{Punct}, holds symbols.
+enum class SetPlace : uint8_t { kAlone, kInBrackets, kPosix };
+
 // escape: one of s S d D w W h H. newer_unicode as in to_pcre2_syntax.
-NamedSet escape_set(char escape, bool newer_unicode);
+NamedSet escape_set(char escape, SetPlace place, bool newer_unicode);
 
 // A property (\p{...}) or POSIX bracket name, upper and lower case, spaces, '-' and '_' all the
 // same; a leading ^ negates. Throws kUnsupported for a name that is empty or not plain ASCII; an
 // unknown one is found by PCRE2.
-NamedSet property_set(std::string_view name, bool newer_unicode);
+NamedSet property_set(std::string_view name, SetPlace place, bool newer_unicode);
 
 // A union of parts, intersections of such unions, perhaps the complement of it all. PCRE2 10.42 has
 // no set operations, so what one class can't say becomes look-aheads before a single character.

@@ -217,10 +217,11 @@ class Translator {
     begin_atom();
     const char c = next();
     if (c == 'b' || c == 'B') {
-      const std::string word = "[" + escape_set('w', newer_unicode_).members + "]";
+      const std::string word =
+          "[" + escape_set('w', SetPlace::kAlone, newer_unicode_).members + "]";
       out_ += c == 'b' ? fmt::format("(?:(?<={0})(?!{0})|(?<!{0})(?={0}))", word)
                        : fmt::format("(?:(?<={0})(?={0})|(?<!{0})(?!{0}))", word);
-    } else if (const auto set = named_set(c)) {
+    } else if (const auto set = named_set(c, SetPlace::kAlone)) {
       out_ += (set->negated ? "[^" : "[") + set->members + "]";
     } else if (std::string_view("AzZGKR").find(c) != std::string_view::npos) {
       out_ += '\\';
@@ -241,15 +242,15 @@ class Translator {
   }
 
   // The set that the escape `c` (already taken) stands for, if it is one.
-  std::optional<NamedSet> named_set(char c) {
+  std::optional<NamedSet> named_set(char c, SetPlace place) {
     if (std::string_view("sSdDwWhH").find(c) != std::string_view::npos) {
-      return escape_set(c, newer_unicode_);
+      return escape_set(c, place, newer_unicode_);
     }
     if (c != 'p' && c != 'P') return std::nullopt;
     if (!take("{")) fail("\\p without {");
     const size_t end = pattern_.find('}', at_);
     if (end == std::string_view::npos) fail("\\p{ without }");
-    NamedSet set = property_set(pattern_.substr(at_, end - at_), newer_unicode_);
+    NamedSet set = property_set(pattern_.substr(at_, end - at_), place, newer_unicode_);
     at_ = end + 1;
     if (c == 'P') set.negated = !set.negated;
     return set;
@@ -327,7 +328,7 @@ class Translator {
   void add_bracket(ClassBuilder& builder) {
     const size_t end = pattern_.find(":]", at_);
     const std::string_view name = pattern_.substr(at_ + 2, end - at_ - 2);
-    builder.add(property_set(name, newer_unicode_));
+    builder.add(property_set(name, SetPlace::kPosix, newer_unicode_));
     at_ = end + 2;
   }
 
@@ -335,7 +336,7 @@ class Translator {
   void add_characters(ClassBuilder& builder) {
     if (take("\\")) {
       const char c = next();
-      if (const auto set = named_set(c)) {
+      if (const auto set = named_set(c, SetPlace::kInBrackets)) {
         builder.add(*set);
         return;
       }
