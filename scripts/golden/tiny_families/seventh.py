@@ -22,7 +22,7 @@ MODELS = {
         new_dtype(without(XGLM, "tie_word_embeddings", "scale_embedding", "activation_function") | dict(
             d_model=33, attention_heads=3, num_layers=3, ffn_dim=29, max_position_embeddings=200)),
         NEWEST | {"shards": 2, "embedding_scale": 0.15, "matrix_scale": 1.8}),
-    "ctrl": (CTRL, NEWEST | {"embedding_scale": 0.05, "matrix_scale": 1.8}),
+    "ctrl": (CTRL, NEWEST | {"embedding_scale": 0.15, "matrix_scale": 2.5}),
     "ctrl-own-head-f16": (
         without(CTRL, "layer_norm_epsilon") | dict(
             tie_word_embeddings=False, n_layer=3, n_head=2, torch_dtype="float16"), NEWEST | {"shards": 2, "embedding_scale": 0.2}),
