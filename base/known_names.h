@@ -155,6 +155,7 @@ inline constexpr auto kReasoningDialectNames = names("gpt_oss",
                                                      "gigachat35",
                                                      "ernie45",
                                                      "hunyuan",
+                                                     "granite",
                                                      "kimi_vl",
                                                      "think");
 

@@ -36,7 +36,7 @@ _tgid() {
     --load-format) _tgi_words 'auto dummy'; return ;;
     --tokenizer-config) _tgi_files; return ;;
     --tool-parser) _tgi_words 'auto none gpt_oss deepseek_v32 deepseek_v41 deepseek_v4 deepseek_v3 deepseek_v31 kimi_k2 inkling kimi_k3 minimax_m3 minimax_m2 minimax_m1 seed_oss iquest_q1 k2_horizon glm45 longcat_keys longcat step3 dots olmo3 minicpm5 qwen3_coder functionary functionary_v32 functionary_v22 muse_glimmer gemma4 function_gemma mistral_v11 mistral command_r7b command_r_plus lfm2 granite phi4_mini firefunction_v2 granite_20b_fc nemotron_json apriel hunyuan hunyuan_v3 apertus solar_open2 solar_open gigachat35 gigachat internlm2 glm4 hermes pythonic xlam llama3_json generic'; return ;;
-    --reasoning-parser) _tgi_words 'auto none gpt_oss command_r7b seed_oss mistral apriel hunyuan_v3 solar_open gemma4 kimi_k3 longcat minimax_m3 muse_glimmer solar_open2 inkling k2_horizon apertus gigachat35 ernie45 hunyuan kimi_vl think'; return ;;
+    --reasoning-parser) _tgi_words 'auto none gpt_oss command_r7b seed_oss mistral apriel hunyuan_v3 solar_open gemma4 kimi_k3 longcat minimax_m3 muse_glimmer solar_open2 inkling k2_horizon apertus gigachat35 ernie45 hunyuan granite kimi_vl think'; return ;;
     --dtype) _tgi_words 'auto f32 bf16 f16'; return ;;
     --quantize) _tgi_words 'none int8 int4 compressed-tensors gptq awq fp8 mxfp4 modelopt bitnet torchao bitsandbytes hqq exl2 gguf eetq bitsandbytes-nf4 bitsandbytes-fp4'; return ;;
     --quantize-group-size) COMPREPLY=(); return ;;

@@ -156,6 +156,25 @@ TEST_CASE("K2 Horizon's reasoning ends as it began") {
   }
 }
 
+TEST_CASE("Granite says in words where its reasoning ends") {
+  const Dialects dialects{.reasoning = find_reasoning_dialect("granite")};
+  AnswerForm form;
+  form.dialects = dialects;
+  form.reasoning = AnswerForm::Reasoning::kPossible;
+  const auto grammar = compiled(form);
+  for (const std::string is : {"Here is", "Here's"}) {
+    const std::string answer =
+        is + " my thought process: Here I am.\n\n" + is + " my response: Hi.";
+    CHECK(takes(grammar, answer));
+    for (const size_t chunk : {size_t{1}, size_t{7}, size_t{100}}) {
+      const Heard heard = hear(dialects, {}, answer, chunk);
+      CHECK(heard.reasoning == "Here I am.");
+      CHECK(heard.text == "Hi.");
+      CHECK(hear(dialects, {}, is + " my thought.", chunk).text == is + " my thought.");
+    }
+  }
+}
+
 TEST_CASE("tags around an answer behind its reasoning are left out") {
   struct Tagged {
     const char* dialect;

@@ -83,6 +83,7 @@ constexpr Shown kShown[] = {
     {"<tool_call><think><response></global_setting>", "hermes", "ernie45"},
     {"<|tool_call|><|start_of_role|><think></think> between <response></response>", "granite",
      "ernie45"},
+    {"<|tool_call|><|start_of_role|> after 'Here is my thought process:'", "granite", "granite"},
     {"<minimax:tool_call><think></think><response>", "minimax_m2", "think"},
     {"<tool_calls><|extra_0|><|extra_4|>", "hunyuan", "hunyuan"},
     {"<｜hy_User｜><｜hy_Assistant｜>", "generic", "hunyuan"},

@@ -20,4 +20,20 @@ const ToolDialect& tool_dialect<"granite">() {
   return kThis;
 }
 
+template <>
+const ReasoningDialect& reasoning_dialect<"granite">() {
+  static constexpr ReasoningDialect kThis{
+      .name = "granite",
+      .begin = "Here is my thought process:",
+      .end = "Here is my response:",
+      .other_begins = {"Here's my thought process:"},
+      .other_ends = {"Here's my response:"},
+      .speaks =
+          [](const ChatTemplate& chat_template) {
+            return shows(chat_template, "Here is my thought process:");
+          },
+  };
+  return kThis;
+}
+
 }  // namespace tgi::dialect
