@@ -34,6 +34,8 @@ void add_chat_flags(CLI::App& app, ChatFlags& flags) {
       "From a pipe or a file each line is one turn, and the answers are written one after "
       "the other, each followed by a newline. The exit status is that of the first turn "
       "that went wrong.\n\n"
+      "A model without a chat template has no turns: it goes on with each line, or block of "
+      "lines, as it stands and by itself, as `tgi run` does.\n\n"
       "With --tools the model may call what the file lists. A call is shown as a line of JSON, "
       "{\"id\": ..., \"name\": ..., \"arguments\": {...}}, and the next line that is read is its "
       "result; nothing is run by itself. The reasoning of models that reason is shown dimmed on "
@@ -100,7 +102,7 @@ int Chat::run() {
       if (interactive_) continue;
       if (exit_status == 0) exit_status = status;
       // The turns that are left can't fare better.
-      if (error.code() == Code::kUnavailable || !can_chat_) break;
+      if (error.code() == Code::kUnavailable || needs_template_) break;
     }
   }
   return exit_status;
@@ -172,14 +174,23 @@ void Chat::take_turn(const std::string& input) {
 ipc::GenerateRequest Chat::request() const {
   ipc::GenerateRequest out;
   out.model = session_.model_name();
+  out.stream = true;
+  out.params = to_params(sampling);
+  set_adapter(adapter_choice_, out);
+  if (!has_template_) {
+    const ipc::OrderedJson& content = conversation.messages().back().at("content");
+    if (!content.is_string()) {
+      throw Error(Code::kUnsupported, "the last message is no text, and the model has no chat "
+                                      "template to show it by");
+    }
+    out.prompt = content.get<std::string>();
+    return out;
+  }
   out.messages = conversation.messages();
   out.tools = tools_;
   out.reasoning_effort = reasoning_.effort;
   out.parse_answer = true;
-  out.stream = true;
-  out.params = to_params(sampling);
   out.params.max_reasoning_tokens = reasoning_.max_tokens;
-  set_adapter(adapter_choice_, out);
   return out;
 }
 
@@ -231,9 +242,10 @@ std::optional<ipc::DoneEvent> Chat::ask(std::string& text) {
     num_context_tokens_ = result.num_prompt_tokens + result.best.num_generated_tokens;
     if (max_context_tokens_ > 0 && num_context_tokens_ >= max_context_tokens_ && !slides) {
       Session::say(fmt::format(
-          "(the context of {} tokens is full, the answer ends here: /clear begins anew, and after "
-          "/set context slide the oldest turns leave by themselves)",
-          max_context_tokens_));
+          "(the context of {} tokens is full, the answer ends here{})", max_context_tokens_,
+          has_template_ ? ": /clear begins anew, and after /set context slide the oldest turns "
+                          "leave by themselves"
+                        : ""));
     }
     return result;
   } catch (const ipc::Stopped& stopped) {
@@ -246,7 +258,7 @@ std::optional<ipc::DoneEvent> Chat::ask(std::string& text) {
   } catch (const Error& error) {
     writer.end();
     out.end_line();
-    if (error.code() == Code::kInvalidArgument && max_context_tokens_ > 0) {
+    if (error.code() == Code::kInvalidArgument && max_context_tokens_ > 0 && has_template_) {
       const auto full = explain_full_context(session_, request(), max_context_tokens_);
       if (full) throw Error(*full);
     }
@@ -292,9 +304,8 @@ bool Chat::read_results(const std::vector<ipc::ToolCall>& calls) {
 void Chat::answer() {
   const ipc::Status status = session_.prepare();  // it may have been stopped since the last turn
   max_context_tokens_ = status.model ? status.model->max_total_tokens : 0;
-  can_chat_ = !status.model || status.model->has_chat_template;
-  refuse_without_template(status);
-  if (slides && max_context_tokens_ > 0) slide();
+  heed_template(status);
+  if (slides && max_context_tokens_ > 0 && has_template_) slide();
   const size_t before = conversation.size();
   for (;;) {
     std::string text;
@@ -353,13 +364,14 @@ int run_chat(const ChatFlags& given, const CommonFlags& common) {
     PlainLines lines(session.interrupt().fd());
     return Chat(flags, session, lines, false).run();
   }
-  refuse_without_template(session.prepare());
+  const ipc::Status status = session.prepare();
   LineEditor editor(state_dir() + "/chat_history", session.interrupt().fd());
   if (!editor.problem().empty()) {
     Session::say(fmt::format("the history is not kept: {}", editor.problem()));
   }
-  Session::say("/help lists the commands; Ctrl-D ends");
   Chat chat(flags, session, editor, true);
+  chat.heed_template(status);  // before anything is typed
+  Session::say("/help lists the commands; Ctrl-D ends");
   if (flags.resume) {
     Session::say(fmt::format("(going on with {} messages)", chat.conversation.size()));
   }

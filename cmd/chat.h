@@ -57,10 +57,14 @@ class Chat {
   std::string adapter_name() const { return adapter_choice_ ? adapter_choice_->name : ""; }
 
   // Answers are by this model of the daemon from now on, which is loaded if it is one that requests
-  // load; the adapter stays behind. Throws when the daemon has none of that name, or none that can
-  // chat, and changes nothing then.
+  // load; the adapter stays behind. Throws when the daemon has none of that name, and changes
+  // nothing then.
   void use_model(const std::string& name);
   void list_models();
+
+  // A model without a chat template goes on with each message as it stands, which is said once a
+  // model. Throws kUnsupported where something was asked for that only a template has a place for.
+  void heed_template(const ipc::Status& status);
 
   // Says on a terminal that a command was done; scripts see it by the exit status.
   void confirm(std::string_view line) const;
@@ -99,13 +103,12 @@ class Chat {
   const bool raw_;
   std::optional<AdapterChoice> adapter_choice_;
   std::string session_file_;        // empty: not kept
-  bool can_chat_ = true;            // the model has a template, as far as it was asked
+  bool has_template_ = true;        // the model that was asked last has one
+  bool needs_template_ = false;     // it has none, and what was asked for has no place then
+  std::string said_of_model_;       // which one it was said of last that it has none
   int64_t max_context_tokens_ = 0;  // of the model, when it was asked last
   int64_t num_context_tokens_ = 0;  // of the last answer and all before it
 };
-
-// Throws kUnsupported when the model that answers can't chat.
-void refuse_without_template(const ipc::Status& status);
 
 // Does what a line like "/set seed 7" says. Throws kInvalidArgument for an unknown command.
 void run_chat_command(Chat& chat, std::string_view line);

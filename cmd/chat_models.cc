@@ -43,14 +43,27 @@ void Chat::list_models() {
   for (const ipc::OtherModelStatus& other : status.others) line(other.name, other.phase, false);
 }
 
-void refuse_without_template(const ipc::Status& status) {
-  if (!status.model || status.model->has_chat_template) return;
+void Chat::heed_template(const ipc::Status& status) {
+  has_template_ = !status.model || status.model->has_chat_template;
+  needs_template_ = !has_template_ && (conversation.system() || tools_ || reasoning_.are_given());
+  if (has_template_) return;
   const std::string& served = status.model->served_name;
-  const std::string& path = status.model->name;
-  throw Error(Code::kUnsupported,
-              fmt::format("{} has no chat template, so that it can't chat; `tgi generate` goes on "
-                          "with a text as it stands",
-                          served.empty() ? shown_model(path) : served));
+  const std::string name = served.empty() ? shown_model(status.model->name) : served;
+  if (needs_template_) {
+    throw Error(
+        Code::kUnsupported,
+        fmt::format("{} has no chat template, so that there is no place for {}; without it the "
+                    "model goes on with each line as it stands",
+                    name,
+                    conversation.system() ? "a system message"
+                    : tools_              ? "tools"
+                                          : "settings of its reasoning"));
+  }
+  if (said_of_model_ == name) return;
+  said_of_model_ = name;
+  Session::say(fmt::format(
+      "({} has no chat template: it goes on with each line as it stands, and sees none before it)",
+      name));
 }
 
 void Chat::use_model(const std::string& name) {
@@ -66,8 +79,7 @@ void Chat::use_model(const std::string& name) {
     if (is_default) session_.want({});
     if (is_named) session_.want_named(name);
     if (!path.empty()) session_.want_model(path);
-    const ipc::Status ready = session_.prepare();
-    refuse_without_template(ready);
+    (void)session_.prepare();
   } catch (const Error&) {
     session_.want(before);
     throw;

@@ -228,21 +228,49 @@ TEST_CASE("a turn that fails is taken back and the chat goes on") {
   CHECK(asked(daemon).back()["messages"].size() == 1);
 }
 
-TEST_CASE("a chat with a model that has no chat template ends with its first turn, which says so") {
+TEST_CASE("a model without a chat template goes on with each line as it stands, which is said") {
   const Home home;
   const FakeDaemon daemon(home.socket(), [](FakeSession& session) {
-    ipc::Status status = ready_status();
-    status.model->has_chat_template = false;
-    session.send(ipc::encode_result(ipc::to_json(status)));
+    if (session.request().method != "generate") {
+      ipc::Status status = ready_status();
+      status.model->has_chat_template = false;
+      return session.send(ipc::encode_result(ipc::to_json(status)));
+    }
+    ipc::DoneEvent done;
+    done.best.text = "<" + session.request().params["prompt"].get<std::string>() + ">";
+    done.best.num_generated_tokens = 2;
+    session.send_text(done.best.text);
+    session.send_done(done);
   });
-  const Ran ran = home.run({"chat"}, "one\ntwo\nthree\n");
-  CHECK(ran.exit_status == code_row(Code::kUnsupported).exit_status);
-  CHECK(ran.out.empty());
-  CHECK_THAT(ran.err, Catch::Contains("no chat template") && Catch::Contains("tgi generate"));
-  CHECK(ran.err.find("error:") == ran.err.rfind("error:"));
-  // On a terminal before anything is typed.
+  const auto says_once = [](const std::string& err) {
+    return err.find("no chat template") != std::string::npos &&
+           err.find("no chat template") == err.rfind("no chat template");
+  };
+  const Ran ran = home.run({"chat"}, "one\ntwo\n/regenerate\n\"\"\"\na\nb\n\"\"\"\n");
+  CHECK(ran.exit_status == 0);
+  CHECK(ran.out == "<one>\n<two>\n<two>\n<a\nb>\n");
+  CHECK(says_once(ran.err));
+  for (const OrderedJson& request : asked(daemon)) {
+    CHECK_FALSE(request.contains("messages"));
+    CHECK_FALSE(request.contains("parse_answer"));
+  }
+  // What has no place without a template is refused, before anything is answered.
+  const std::vector<std::vector<std::string>> needs = {{"chat", "--system", "be brief"},
+                                                       {"chat", "--reasoning-effort", "low"}};
+  for (const std::vector<std::string>& words : needs) {
+    const Ran refused = home.run(words, "one\ntwo\n");
+    CHECK(refused.exit_status == code_row(Code::kUnsupported).exit_status);
+    CHECK(refused.out.empty());
+    CHECK(says_once(refused.err));
+  }
+  // On a terminal it is said before anything is typed.
   Process chat(home, chat_on_terminal(), Process::Kind::kTerminal);
-  CHECK(chat.wait() == code_row(Code::kUnsupported).exit_status);
+  REQUIRE(chat.wait_for_output("no chat template"));
+  REQUIRE(at_prompt(chat));
+  chat.write("one\n");
+  CHECK(chat.wait_for_output("<one>"));
+  chat.write("/bye\n");
+  CHECK(chat.wait() == 0);
 }
 
 TEST_CASE("a saved conversation can be gone on with") {
