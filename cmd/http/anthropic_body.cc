@@ -229,8 +229,8 @@ std::array<BodyField<B>, 9> conversation_rows() {
                                               "answer by; \"tgi\": whatever is served"}),
       inherited_field<B, &C::messages>(
           "messages",
-          {.description = "turns of user and assistant: texts, or blocks of text, thinking, "
-                          "tool_use and tool_result",
+          {.description = "turns of user and assistant: texts, or blocks of text, document "
+                          "(as text), thinking, tool_use and tool_result",
            .required = true}),
       inherited_field<B, &C::system>("system", {"the system's message: a text or text blocks"}),
       inherited_field<B, &C::tools>("tools", {"[{name, description, input_schema, strict}]: what "

@@ -82,6 +82,72 @@ std::string text_of_blocks(const OrderedJson& content, const std::string& path) 
   return out;
 }
 
+// The text of a document that is given as text; those of files and addresses are refused.
+std::string text_of_source(const OrderedJson& document, const std::string& path) {
+  const OrderedJson* const source = block_member(document, "source");
+  const std::string at = path + ".source";
+  if (source == nullptr) fail_body(at, "missing field");
+  const std::string type = type_of_block(*source, at);
+  if (type == "text") {
+    check_block(*source, at, {"type", "media_type", "data"});
+    const OrderedJson* const media_type = block_member(*source, "media_type");
+    if (media_type != nullptr && *media_type != OrderedJson("text/plain")) {
+      fail_body(at + ".media_type", "expected text/plain");
+    }
+    return block_text(*source, "data", at);
+  }
+  if (type == "content") {
+    check_block(*source, at, {"type", "content"});
+    const OrderedJson* const content = block_member(*source, "content");
+    if (content == nullptr) fail_body(at + ".content", "missing field");
+    return text_of_blocks(*content, at + ".content");
+  }
+  throw ApiError(422, "validation",
+                 fmt::format("Input validation error: `{}`: documents of type {} are not supported "
+                             "here, expected text (text/plain) or content: give the document as "
+                             "text",
+                             at, type.substr(0, 100)),
+                 "unsupported_feature", at + ".type");
+}
+
+// A document as a model reads it, with marks that tell it from what is said about it.
+std::string text_of_document(const OrderedJson& block, const std::string& path) {
+  check_block(block, path, {"type", "source", "title", "context"});
+  const OrderedJson* const citations = block_member(block, "citations");
+  if (citations != nullptr && citations->is_object() &&
+      citations->value("enabled", OrderedJson(false)) == OrderedJson(true)) {
+    throw ApiError(422, "validation",
+                   fmt::format("Input validation error: `{}.citations` is not supported: answers "
+                               "don't say where they come from; leave it out",
+                               path),
+                   "unsupported_feature", path + ".citations");
+  }
+  std::string out = "<document>\n";
+  for (const char* const name : {"title", "context"}) {
+    if (block_member(block, name) == nullptr) continue;
+    out += fmt::format("<{}>{}</{}>\n", name, block_text(block, name, path), name);
+  }
+  return out + fmt::format("<content>\n{}\n</content>\n</document>", text_of_source(block, path));
+}
+
+// What a tool returned: a text, or blocks of texts and documents.
+std::string text_of_result(const OrderedJson& content, const std::string& path) {
+  if (!content.is_array()) return text_of_blocks(content, path);
+  std::string out;
+  for (size_t i = 0; i < content.size(); ++i) {
+    const std::string at = fmt::format("{}[{}]", path, i);
+    const std::string type = type_of_block(content[i], at);
+    if (type == "document") {
+      add_paragraph(out, text_of_document(content[i], at));
+    } else {
+      if (type != "text") refuse_block(type, at, "text or document");
+      check_block(content[i], at, {"type", "text"});
+      add_paragraph(out, block_text(content[i], "text", at));
+    }
+  }
+  return out;
+}
+
 class TurnWriter {
  public:
   explicit TurnWriter(const std::optional<OrderedJson>& system) {
@@ -124,10 +190,12 @@ class TurnWriter {
       if (type == "text") {
         check_block(block, at, {"type", "text"});
         add_text("user", block_text(block, "text", at));
+      } else if (type == "document") {
+        add_text("user", text_of_document(block, at));
       } else if (type == "tool_result") {
         add_result(block, at);
       } else {
-        refuse_block(type, at, "text or tool_result");
+        refuse_block(type, at, "text, document or tool_result");
       }
     });
   }
@@ -197,7 +265,7 @@ class TurnWriter {
                      "", path + ".tool_use_id");
     }
     const OrderedJson* const content = block_member(block, "content");
-    std::string text = content == nullptr ? "" : text_of_blocks(*content, path + ".content");
+    std::string text = content == nullptr ? "" : text_of_result(*content, path + ".content");
     bool is_error = false;
     if (const OrderedJson* const flag = block_member(block, "is_error")) {
       read_body_value(*flag, path + ".is_error", is_error);

@@ -339,6 +339,35 @@ IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png"
 DOCUMENT = {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "hi"}}
 
 
+def document(source, **more):
+    return {"type": "document", "source": source} | more
+
+
+def test_documents_that_are_texts_are_read_as_text(api, client):
+    """As the official client sends them: the prompt has as many tokens as that of the text they become, and the same answer."""
+    plain = document({"type": "text", "media_type": "text/plain", "data": "tgi is a server."}, title="Facts", context="From us.",
+                     citations={"enabled": False}, cache_control={"type": "ephemeral"})
+    parts = document({"type": "content", "content": [{"type": "text", "text": "It is fast."}, {"type": "text", "text": "And small."}]})
+    short = document({"type": "content", "content": "It is free."})
+    text = ("<document>\n<title>Facts</title>\n<context>From us.</context>\n<content>\ntgi is a server.\n</content>\n</document>\n"
+            "<document>\n<content>\nIt is fast.\nAnd small.\n</content>\n</document>\n"
+            "<document>\n<content>\nIt is free.\n</content>\n</document>\nWhat is tgi?")
+    asked = {"model": "tgi", "messages": [{"role": "user", "content": [plain, parts, short, {"type": "text", "text": "What is tgi?"}]}]}
+    same = {"model": "tgi", "messages": [{"role": "user", "content": text}]}
+    more = {"max_tokens": 12, "extra_body": {"temperature": 0}}
+    ours, theirs = (client.messages.create(**body, **more) for body in (asked, same))
+    assert ours.content == theirs.content
+    count = client.messages.count_tokens(**asked).input_tokens
+    assert count == client.messages.count_tokens(**same).input_tokens
+    # A tool may return one too.
+    call = {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "read", "input": {}}]}
+    turns = [{"role": "user", "content": "a"}, call]
+    counts = [client.messages.count_tokens(model="tgi", messages=turns + [
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": content}]}]).input_tokens
+        for content in ([{"type": "text", "text": "see"}, short], "see\n<document>\n<content>\nIt is free.\n</content>\n</document>")]
+    assert counts[0] == counts[1]
+
+
 def said(*blocks, role="user"):
     return {"messages": [{"role": role, "content": list(blocks)}]}
 
@@ -352,7 +381,16 @@ def said(*blocks, role="user"):
     ({"mesages": []}, "unknown field `mesages`"),
     ({"top_k": -1}, "top_k"),
     (said(IMAGE), "blocks of type image are not supported"),
-    (said(DOCUMENT), "blocks of type document are not supported"),
+    (said(DOCUMENT), "`messages[0].content[0].source`: documents of type base64 are not supported"),
+    (said({"type": "document", "source": {"type": "url", "url": "https://a/b.pdf"}}), "documents of type url"),
+    (said({"type": "document", "source": {"type": "file", "file_id": "file_1"}}), "documents of type file"),
+    (said({"type": "document"}), "messages[0].content[0].source: missing field"),
+    (said({"type": "document", "source": {"type": "text", "media_type": "text/html", "data": "a"}}), "source.media_type"),
+    (said({"type": "document", "source": {"type": "text", "data": 3}}), "source.data: invalid type"),
+    (said({"type": "document", "source": {"type": "content", "content": [IMAGE]}}), "blocks of type image are not supported"),
+    (said({"type": "document", "source": {"type": "text", "data": "a"}, "citations": {"enabled": True}}), "citations` is not supported"),
+    (said({"type": "document", "source": {"type": "text", "data": "a"}, "pages": 2}), "messages[0].content[0].pages"),
+    ({"system": [{"type": "document", "source": {"type": "text", "data": "a"}}]}, "blocks of type document are not supported"),
     (said({"type": "text", "text": 3}), "messages[0].content[0].text: invalid type"),
     (said({"type": "text", "text": "a", "mood": "good"}), "messages[0].content[0].mood"),
     (said({"type": "tool_result", "tool_use_id": "nope", "content": "a"}), "unexpected `tool_use_id`"),
