@@ -79,9 +79,20 @@ Response count_response_tokens(Scope& scope, const ResponsesBody& body) {
   scope.set_terms(responses_terms());
   std::vector<ipc::GenerateRequest> asked(1);
   choose_by_model(scope, body, asked);  // a model that is not here is refused here too
-  const ResponsesAsk ask = read_responses_ask(body, scope.options(), scope.service().responses);
+  // Where nothing is asked yet: what instructions, tools and the conversation before take.
+  ResponsesBody counted = body;
+  if (!counted.input) counted.input = OrderedJson::array();
+  const ResponsesAsk ask = read_responses_ask(counted, scope.options(), scope.service().responses);
   return json_response(200, {{"object", "response.input_tokens"},
                              {"input_tokens", count_tokens(scope, ask.request)}});
+}
+
+Response refuse_compact(std::shared_ptr<Scope>, const Request&) {
+  throw ApiError(422, "validation",
+                 "compaction is not supported: no conversation is made into something that models "
+                 "read and clients can't. Ask for a summary and go on with it, or give "
+                 "`\"truncation\": \"auto\"`, by which the oldest turns are left out",
+                 "unsupported_feature");
 }
 
 }  // namespace tgi::http

@@ -14,8 +14,11 @@ namespace tgi::http {
 // the refusal's status as well.
 Response create_response(std::shared_ptr<Scope> scope, const ResponsesBody& body);
 
-// How many tokens its conversation has, of the same body.
+// How many tokens its conversation has, of the same body; `input` may be left out.
 Response count_response_tokens(Scope& scope, const ResponsesBody& body);
+
+// OpenAI's compaction of a conversation, which there is none of: always throws.
+Response refuse_compact(std::shared_ptr<Scope> scope, const Request& request);
 
 // Of an answer that is kept; 404 where there is none of that name.
 Response retrieve_response(std::shared_ptr<Scope> scope, const Request& request);

@@ -116,6 +116,7 @@ std::span<const ExtraField> extra_fields<ResponsesBody>() {
       ExtraField{"background_options", kAnything, "what is made in the background begins at once"},
       ExtraField{"moderation", "[]", "answers are not moderated"},
       ExtraField{"access_programs", "[]", "belongs to OpenAI's models"},
+      ExtraField{"personality", "[]", "a style of OpenAI's models: say it in `instructions`"},
       ExtraField{"image", kAnything, kTextAlone},
       ExtraField{"stop", "[[]]", "OpenAI's API has none here: use /v1/chat/completions"},
       ExtraField{"n", "[1]", "OpenAI's API has none here: use /v1/chat/completions"},

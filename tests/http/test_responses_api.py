@@ -485,6 +485,42 @@ def test_the_oldest_turns_are_left_out_where_that_is_asked(api, client):
     assert api.post("/v1/responses", body | {"input": "tgi " * 3000, "truncation": "auto"}).status_code == 400
 
 
+def test_the_tokens_of_a_request_are_counted_before_it_is_made(api, client):
+    """Whatever takes tokens: the count is that of the answer to the same request."""
+    count = lambda **asked: client.responses.input_tokens.count(model="tgi", **asked).input_tokens
+    bare = count(input="What is tgi?")
+    asks = [{"input": "What is tgi?", "instructions": "Be brief."}, {"input": "What is tgi?", "tools": [WEATHER, PING]},
+            {"input": [{"role": "user", "content": "What is tgi?"}, {"role": "assistant", "content": "A server."},
+                       {"role": "user", "content": "Since when?"}], "instructions": "Be brief."}]
+    for asked in asks:
+        answer = client.responses.create(model="tgi", max_output_tokens=2, **asked)
+        assert count(**asked) == answer.usage.input_tokens > bare
+    first = client.responses.create(model="tgi", input="What is tgi?", max_output_tokens=8, instructions="Be brief.")
+    follow = {"previous_response_id": first.id, "input": "And?", "tools": [WEATHER]}
+    follows = client.responses.create(model="tgi", max_output_tokens=2, **follow)
+    assert count(**follow) == follows.usage.input_tokens
+    # What is there before anything is asked.
+    assert count(input="What is tgi?", instructions="Be brief.") > count(instructions="Be brief.") > 0
+    assert count(previous_response_id=first.id, tools=[WEATHER]) < count(**follow)
+    raw = api.ok("/responses/input_tokens", {"input": "What is tgi?"})
+    assert raw == {"object": "response.input_tokens", "input_tokens": bare}
+    for asked, text in [({}, "`input` cannot be empty"), ({"input": "a", "personality": "friendly"}, "`personality` is not supported"),
+                        ({"input": "a", "conversation": "conv_1"}, "`conversation` is not supported"),
+                        ({"input": "a", "previous_response_id": "resp_nope"}, "'resp_nope' not found")]:
+        with pytest.raises(openai.BadRequestError, match=text):
+            count(**asked)
+
+
+def test_compaction_is_refused_by_name(client, api):
+    with pytest.raises(openai.BadRequestError, match="compaction is not supported") as refused:
+        client.responses.compact(model="tgi", input="What is tgi?")
+    assert refused.value.code == "unsupported_feature"
+    item = {"type": "compaction", "encrypted_content": "abc"}
+    with pytest.raises(openai.BadRequestError, match="items of type compaction are not supported"):
+        client.responses.create(model="tgi", input=[item, {"role": "user", "content": "And?"}])
+    assert api.post("/responses/compact", {}).status_code == 400
+
+
 @pytest.mark.parametrize("body, text", [
     ({}, "input: missing field"),
     ({"input": 3}, "input: invalid type"),
