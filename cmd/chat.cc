@@ -180,8 +180,9 @@ ipc::GenerateRequest Chat::request() const {
   if (!has_template_) {
     const ipc::OrderedJson& content = conversation.messages().back().at("content");
     if (!content.is_string()) {
-      throw Error(Code::kUnsupported, "the last message is no text, and the model has no chat "
-                                      "template to show it by");
+      throw Error(Code::kUnsupported,
+                  "the last message is no text, and the model has no chat "
+                  "template to show it by");
     }
     out.prompt = content.get<std::string>();
     return out;

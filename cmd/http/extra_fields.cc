@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "cmd/http/llama_cpp_fields.h"
 #include "cmd/http/native_body.h"
 #include "cmd/http/openai_body.h"
 
@@ -94,6 +95,20 @@ constexpr std::array kVllmCompletion = {
     ExtraField{"prompt_embeds", "[]", kNotYet},
 };
 
+// OpenRouter's, of both routes; more in openrouter_fields.cc.
+constexpr std::array kOpenRouter = {
+    ExtraField{"transforms", "[[]]", "prompts are never made shorter"},
+    ExtraField{"route", R"(["fallback"])", "one model answers"},
+    ExtraField{"plugins", "[[]]", "nothing is searched, read or run for a model"},
+    ExtraField{"session_id", kAnything, "a label; every prompt is looked up in the cache"},
+    ExtraField{"trace", kAnything, "labels of OpenRouter's log; see the header traceparent"},
+    ExtraField{"cache_control", kAnything, "every prompt is looked up in the cache"},
+    ExtraField{"top_a", "[0]", "there is no such sampler; see `min_p`"},
+    ExtraField{"image_config", "[{}]", "answers are text"},
+    ExtraField{"debug", R"([{}, {"echo_upstream_body": false}])",
+               "/chat_tokenize shows what the model sees"},
+};
+
 // Hugging Face's, around the parameters.
 constexpr std::array kNative = {
     ExtraField{"options", kAnything, "belongs to the hub's inference API"},
@@ -136,13 +151,15 @@ std::string instead(const ExtraField& extra) {
 template <>
 std::span<const ExtraField> extra_fields<ChatBody>() {
   static constexpr auto kFields =
-      joined_rows(kOpenAi, kOpenAiChat, kVllm, kVllmChat, kSglang, kSglangChat);
+      joined_rows(kOpenAi, kOpenAiChat, kVllm, kVllmChat, kSglang, kSglangChat, kOpenRouter,
+                  kLlamaCppAnywhere, kLlamaCppAtOpenAi, kLlamaCppAtChat);
   return kFields;
 }
 
 template <>
 std::span<const ExtraField> extra_fields<CompletionBody>() {
-  static constexpr auto kFields = joined_rows(kOpenAi, kVllm, kVllmCompletion, kSglang);
+  static constexpr auto kFields = joined_rows(kOpenAi, kVllm, kVllmCompletion, kSglang, kOpenRouter,
+                                              kLlamaCppAnywhere, kLlamaCppAtOpenAi);
   return kFields;
 }
 

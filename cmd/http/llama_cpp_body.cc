@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "cmd/http/llama_cpp_fields.h"
+
 namespace tgi::http {
 namespace {
 
@@ -16,10 +18,9 @@ constexpr LlamaDefaults kLlamaCppDefaults = {
 // Those that are here, as the member `samplers` names them.
 constexpr std::array<std::string_view, 7> kSamplers = {
     "penalties", "top_k", "typ_p", "top_p", "min_p", "temperature", "typical_p"};
-
-constexpr std::string_view kNoSampler = "there is no such sampler";
-constexpr std::string_view kNoSlots =
-    "there are no slots: every prompt finds what the cache has of it";
+// Those that are off whatever the list says: their own members are refused with any other value.
+constexpr std::array<std::string_view, 4> kIdleSamplers = {"dry", "xtc", "top_n_sigma",
+                                                           "adaptive_p"};
 
 bool is_text_or_id(const OrderedJson& json) {
   return json.is_string() || json.is_number();
@@ -54,6 +55,7 @@ OrderedJson one_prompt(const OrderedJson& json, const std::string& path, const T
 
 void check_samplers(const std::vector<std::string>& names) {
   for (const std::string& name : names) {
+    if (std::ranges::find(kIdleSamplers, name) != kIdleSamplers.end()) continue;
     require(std::ranges::find(kSamplers, name) != kSamplers.end(),
             "`samplers`: {} is not here; there are {}", name.substr(0, 100),
             fmt::join(kSamplers, ", "));
@@ -176,41 +178,23 @@ std::span<const BodyField<LlamaCppBody>> body_fields<LlamaCppBody>() {
 
 template <>
 std::span<const ExtraField> extra_fields<LlamaCppBody>() {
-  static constexpr std::array kExtras = {
-      ExtraField{"id_slot", kAnything, kNoSlots},
-      ExtraField{"n_keep", kAnything, "nothing is dropped from a context that is full"},
-      ExtraField{"n_discard", kAnything, "nothing is dropped from a context that is full"},
-      ExtraField{"n_cache_reuse", kAnything, "every prompt finds what the cache has of it"},
-      ExtraField{"n_indent", "[0]", "not supported"},
-      ExtraField{"n_cmpl", "[1]", "/v1/completions has `n`"},
-      ExtraField{"min_keep", "[0, 1]", "not supported"},
-      ExtraField{"t_max_predict_ms", "[-1, 0]", "not supported; see `n_predict`"},
-      ExtraField{"t_max_prompt_ms", "[-1, 0]", "not supported"},
-      ExtraField{"return_progress", "[false]", "not supported"},
-      ExtraField{"post_sampling_probs", "[false]",
-                 "log-probabilities are those before anything is left out"},
-      ExtraField{"lora", "[[]]", "`model` names an adapter"},
-      ExtraField{"dynatemp_range", "[0]", kNoSampler},
-      ExtraField{"dynatemp_exponent", kAnything, "belongs to dynatemp_range, which is refused"},
-      ExtraField{"dry_multiplier", "[0]", kNoSampler},
-      ExtraField{"dry_base", kAnything, "belongs to dry_multiplier, which is refused"},
-      ExtraField{"dry_allowed_length", kAnything, "belongs to dry_multiplier, which is refused"},
-      ExtraField{"dry_penalty_last_n", kAnything, "belongs to dry_multiplier, which is refused"},
-      ExtraField{"dry_sequence_breakers", kAnything, "belongs to dry_multiplier, which is refused"},
-      ExtraField{"xtc_probability", "[0]", kNoSampler},
-      ExtraField{"xtc_threshold", kAnything, "belongs to xtc_probability, which is refused"},
-      ExtraField{"mirostat", "[0]", kNoSampler},
-      ExtraField{"mirostat_tau", kAnything, "belongs to mirostat, which is refused"},
-      ExtraField{"mirostat_eta", kAnything, "belongs to mirostat, which is refused"},
-      ExtraField{"top_n_sigma", "[-1, 0]", kNoSampler},
-      ExtraField{"tfs_z", "[1]", kNoSampler},
-      ExtraField{"penalize_nl", kAnything, "llama.cpp does not read it any more"},
-      ExtraField{"speculative.n_max", kAnything, "a hint for speed; the answer is the same"},
-      ExtraField{"speculative.n_min", kAnything, "a hint for speed; the answer is the same"},
-      ExtraField{"speculative.p_min", kAnything, "a hint for speed; the answer is the same"},
-      ExtraField{"image_data", "[[]]", "prompts are text alone"},
-      ExtraField{"user", kAnything, "an end user's name"},
-  };
+  static constexpr auto kExtras = joined_rows(
+      kLlamaCppAnywhere,
+      std::array{
+          ExtraField{"n_cmpl", "[1]", "/v1/completions has `n`"},
+          ExtraField{"n", "[1]", "/v1/completions has `n`"},
+          ExtraField{"logprobs", "[0, false]", "use `n_probs`"},
+          ExtraField{"max_completion_tokens", "[-1]", "use `n_predict`"},
+          ExtraField{"stream_options", kAnything, "the last event always tells what was used"},
+          ExtraField{"reasoning_format", kAnything, "the answer is what the model wrote"},
+          ExtraField{"parse_tool_calls", kAnything, "the answer is what the model wrote"},
+          ExtraField{"chat_format", kAnything, "the answer is what the model wrote"},
+          ExtraField{"chat_parser", kAnything, "the answer is what the model wrote"},
+          ExtraField{"generation_prompt", kAnything, "the answer is what the model wrote"},
+          ExtraField{"echo", "[false]", "/v1/completions has it"},
+          ExtraField{"image_data", "[[]]", "prompts are text alone"},
+          ExtraField{"user", kAnything, "an end user's name"},
+      });
   return kExtras;
 }
 

@@ -72,6 +72,7 @@ void check_shared(const OpenAiParameters& p, const ApiOptions& options) {
           "`stop` supports up to {} stop sequences. Given: {}", options.max_stop_sequences,
           num_stop);
   (void)wants_usage(p);
+  check_openrouter(p);
 }
 
 // Whether the answer goes on with the last message: where that is possible, unless told otherwise.
@@ -154,7 +155,7 @@ void check_prompt_cache_options(const std::optional<OrderedJson>& options) {
 }
 
 bool wants_usage(const OpenAiParameters& parameters) {
-  if (!parameters.stream_options) return false;
+  if (!parameters.stream_options) return openrouter_wants_usage(parameters);
   const OrderedJson& options = *parameters.stream_options;
   if (!options.is_object()) fail_body_type("stream_options", "an object", options);
   static constexpr std::array<std::string_view, 1> kKnown = {"include_usage"};
@@ -166,10 +167,10 @@ bool wants_usage(const OpenAiParameters& parameters) {
     check_extra_field("stream_options." + item.key(), item.key(), item.value(), kExtras, kKnown);
   }
   const auto it = options.find("include_usage");
-  if (it == options.end() || it->is_null()) return false;
+  if (it == options.end() || it->is_null()) return openrouter_wants_usage(parameters);
   bool wanted = false;
   read_body_value(*it, "stream_options.include_usage", wanted);
-  return wanted;
+  return wanted || openrouter_wants_usage(parameters);
 }
 
 OrderedJson checked_messages(const OrderedJson& messages) {

@@ -40,6 +40,9 @@ struct OpenAiParameters : GuideFields {
   std::optional<OrderedJson> stop;        // a text or a list of them
   std::optional<OrderedJson> logit_bias;  // {"token id": bias}
   std::optional<OrderedJson> stream_options;
+  std::optional<OrderedJson> usage;                // OpenRouter's {include}
+  std::optional<OrderedJson> provider;             // OpenRouter's wishes about who answers
+  std::optional<std::vector<std::string>> models;  // OpenRouter's, where `model` fails
   bool stream = false;
   bool ignore_eos = false;
   std::optional<uint32_t> min_tokens;
@@ -124,7 +127,12 @@ std::optional<OrderedJson> template_variables(const std::optional<OrderedJson>& 
 // Hints for OpenAI's cache; refuses by name what is more than a hint.
 void check_prompt_cache_options(const std::optional<OrderedJson>& options);
 
-// Whether {"stream_options": {"include_usage": true}}.
+// Throws for what a client of OpenRouter asks for that this server would not do.
+void check_openrouter(const OpenAiParameters& parameters);
+// Whether {"usage": {"include": true}}.
+bool openrouter_wants_usage(const OpenAiParameters& parameters);
+
+// Whether {"stream_options": {"include_usage": true}}, or OpenRouter's way to say so.
 bool wants_usage(const OpenAiParameters& parameters);
 
 // What these routes call the words of our messages (Scope::set_terms).

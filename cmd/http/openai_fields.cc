@@ -14,7 +14,7 @@ constexpr Range penalty(std::string_view rule) {
 }
 
 template <typename B>
-constexpr std::array<BodyField<B>, 30> shared_rows() {
+constexpr std::array<BodyField<B>, 33> shared_rows() {
   using P = OpenAiParameters;
   return {{
       inherited_field<B, &P::model>(
@@ -63,6 +63,13 @@ constexpr std::array<BodyField<B>, 30> shared_rows() {
                                    {"a text or a list of texts that end the answer; cut off"}),
       inherited_field<B, &P::logit_bias>("logit_bias", {"{\"token id\": bias}, from -100 to 100"}),
       inherited_field<B, &P::stream_options>("stream_options", {"{\"include_usage\": true}"}),
+      inherited_field<B, &P::usage>(
+          "usage", {"as OpenRouter: {\"include\": true}: as `stream_options.include_usage`"}),
+      inherited_field<B, &P::provider>(
+          "provider", {"as OpenRouter: which provider shall answer; there is one, so that wishes "
+                       "are taken and what only another one could do is refused"}),
+      inherited_field<B, &P::models>("models", {"as OpenRouter: what else may answer where `model` "
+                                                "fails; nothing does, the failure is told"}),
       inherited_field<B, &P::response_format>(
           "response_format", {"{\"type\": \"json_object\"}, or {\"type\": \"json_schema\", "
                               "\"json_schema\": {\"schema\": "

@@ -154,7 +154,7 @@ ReasoningAsked reasoning_of(const ReasoningFields& fields) {
         bool is_enabled = true;
         read_body_value(item.value(), path, is_enabled);
         if (!is_enabled) out.effort = "none";
-      } else {
+      } else if (item.key() != "summary") {  // the reasoning itself is told
         fail_body(path, "unknown field, expected one of effort, max_tokens, exclude, enabled");
       }
     }

@@ -20,11 +20,11 @@ TOOLS = [{"type": "function", "function": {
 
 def of_provider(provider, url):
     """What names the demo model to a provider, and where that finds the server."""
-    base = {"openai": "/v1", "hosted_vllm": "/v1", "anthropic": "", "ollama_chat": ""}[provider]
+    base = {"openai": "/v1", "hosted_vllm": "/v1", "openrouter": "/v1", "anthropic": "", "ollama_chat": ""}[provider]
     return {"model": f"{provider}/demo", "api_base": url + base, "api_key": "-", "max_retries": 0}
 
 
-@pytest.fixture(scope="module", params=["openai", "hosted_vllm", "anthropic", "ollama_chat"])
+@pytest.fixture(scope="module", params=["openai", "hosted_vllm", "openrouter", "anthropic", "ollama_chat"])
 def asked(request, gateway):
     return of_provider(request.param, gateway.url)
 
@@ -45,6 +45,18 @@ def test_a_stream(asked):
     whole = litellm.completion(**asked, messages=MESSAGES, temperature=0, max_tokens=40).choices[0].message.content
     chunks = list(litellm.completion(**asked, messages=MESSAGES, temperature=0, max_tokens=40, stream=True))
     assert len(chunks) > 5 and "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices) == whole
+
+
+def test_openrouters_own_fields(gateway):
+    way = of_provider("openrouter", gateway.url)
+    plain = litellm.completion(**way, messages=MESSAGES, temperature=0, max_tokens=12)
+    routed = litellm.completion(**way, messages=MESSAGES, temperature=0, max_tokens=12, route="fallback", models=["a/b"],
+                                extra_body={"provider": {"order": ["x"], "data_collection": "deny"}})
+    assert routed.choices[0].message.content == plain.choices[0].message.content
+    chunks = list(litellm.completion(**way, messages=MESSAGES, temperature=0, max_tokens=12, stream=True))
+    assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices) == plain.choices[0].message.content
+    with pytest.raises(litellm.BadRequestError, match="transforms"):
+        litellm.completion(**way, messages=MESSAGES, transforms=["middle-out"])
 
 
 @pytest.mark.parametrize("stream", [False, True])

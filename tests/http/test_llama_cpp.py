@@ -112,6 +112,13 @@ def test_samplers(api, complete):
     assert complete(dry_multiplier=0, dry_base=1.75, dry_allowed_length=2, dry_sequence_breakers=["\n"], xtc_probability=0,
                     xtc_threshold=0.1, mirostat=0, mirostat_tau=5, dynatemp_range=0, id_slot=-1, n_keep=0, min_keep=0,
                     typical_p=1, tfs_z=1, repeat_last_n=64, penalize_nl=False, image_data=[])["content"] == greedy
+    # What this year's releases have, each with the value that means off.
+    assert complete(adaptive_target=-1.0, adaptive_decay=0.9, backend_sampling=True, sse_ping_interval=-1, verbose=False, n=1, logprobs=0,
+                    reasoning_budget_tokens=-1, reasoning_control=False, grammar_lazy=False, grammar_triggers=[], preserved_tokens=[],
+                    reasoning_format="none", parse_tool_calls=False, stream_options={"include_usage": True}, return_progress=False,
+                    **{"speculative.type": "none", "speculative.ngram_size_n": 12})["content"] == greedy
+    listed = ["penalties", "dry", "top_n_sigma", "top_k", "typ_p", "top_p", "min_p", "xtc", "temperature", "adaptive_p"]
+    assert complete(samplers=listed)["content"] == greedy
 
 
 def test_the_bias_of_tokens(api, complete):
@@ -146,10 +153,13 @@ BAD = [
     ({"prompt": None}, "prompt"), ({"prompt": {"prompt_string": "a"}}, "prompt"), ({"prompt": [1, {}]}, "prompt"), ({"prompt": [1.5]}, "prompt"),
     ({"prompt": [-1]}, ""), ({"prompt": ["a"] * 5}, "batch size"), ({"temperature": "hot"}, "temperature"), ({"top_p": 2}, "top_p"),
     ({"mirostat": 2}, "mirostat"), ({"dry_multiplier": 0.8}, "dry_multiplier"), ({"xtc_probability": 0.5}, "xtc_probability"),
-    ({"dynatemp_range": 1}, "dynatemp_range"), ({"top_n_sigma": 1}, "top_n_sigma"), ({"samplers": ["xtc"]}, "xtc"), ({"samplers": "k"}, "samplers"),
+    ({"dynatemp_range": 1}, "dynatemp_range"), ({"top_n_sigma": 1}, "top_n_sigma"), ({"samplers": ["infill"]}, "infill"), ({"samplers": "k"}, "samplers"),
     ({"lora": [{"id": 0, "scale": 1}]}, "lora"), ({"image_data": [{"id": 1}]}, "image_data"), ({"n_probs": 999}, "n_probs"),
     ({"grammar": "root ::= nothing"}, ""), ({"grammar": "root ::= \"a\"", "json_schema": {}}, "grammar"), ({"json_schema": 3}, "json_schema"),
     ({"logit_bias": [1]}, "logit_bias[0]"), ({"logit_bias": 3}, "logit_bias"), ({"n_predct": 3}, "n_predct"), ({"post_sampling_probs": True}, "post_sampling_probs"),
+    ({"adaptive_target": 0.3}, "adaptive_target"), ({"reasoning_budget_tokens": 5}, "reasoning_budget_tokens"), ({"n": 2}, "`n`"),
+    ({"grammar_triggers": [{"type": 0, "value": "a"}]}, "grammar_triggers"), ({"preserved_tokens": ["a"]}, "preserved_tokens"),
+    ({"max_completion_tokens": 3}, "n_predict"), ({"return_progress": True}, "return_progress"), ({"verbose": True}, "verbose"),
     ({"repeat_last_n": -2}, "repeat_last_n"), ({"stop": [""]}, "stop"), ({"t_max_predict_ms": 10}, "t_max_predict_ms")]
 
 
