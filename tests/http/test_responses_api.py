@@ -504,7 +504,7 @@ def test_the_tokens_of_a_request_are_counted_before_it_is_made(api, client):
     assert count(previous_response_id=first.id, tools=[WEATHER]) < count(**follow)
     raw = api.ok("/responses/input_tokens", {"input": "What is tgi?"})
     assert raw == {"object": "response.input_tokens", "input_tokens": bare}
-    for asked, text in [({}, "`input` cannot be empty"), ({"input": "a", "personality": "friendly"}, "`personality` is not supported"),
+    for asked, text in [({}, "`input` cannot be empty"), ({"input": "a", "extra_body": {"personality": "friendly"}}, "`personality` is not supported"),
                         ({"input": "a", "conversation": "conv_1"}, "`conversation` is not supported"),
                         ({"input": "a", "previous_response_id": "resp_nope"}, "'resp_nope' not found")]:
         with pytest.raises(openai.BadRequestError, match=text):
