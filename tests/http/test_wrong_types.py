@@ -29,7 +29,7 @@ BODIES = [
     ("/generate_stream", {"inputs": "a", "parameters": {"max_new_tokens": 2, "grammar": {"type": "regex", "value": "a+"}}}),
     ("/", {"inputs": "a", "parameters": {"max_new_tokens": 2}, "stream": True}),
     ("/v1/chat/completions", {"messages": MESSAGES, "tools": [TOOL], "tool_choice": {"type": "function", "function": {"name": "f"}},
-                              "max_tokens": 9, "model": "tgi", "parallel_tool_calls": False, "chat_template_kwargs": {"a": 1}, **SAMPLING}),
+                              "max_tokens": 40, "model": "tgi", "parallel_tool_calls": False, "chat_template_kwargs": {"a": 1}, **SAMPLING}),
     ("/v1/chat/completions", {"messages": SHORT, "max_completion_tokens": 2, "n": 1, "logprobs": True, "top_logprobs": 2, "stream": True,
                               "logit_bias": {"5": 1}, "stream_options": {"include_usage": True}, "usage": {"include": True},
                               "provider": {"order": ["a"]}, "models": ["a"], "model": "tgi", "reasoning": {"effort": "low", "max_tokens": 3},
@@ -81,7 +81,7 @@ BODIES = [
     ("/tokenize", {"prompt": "a", "add_special_tokens": True}), ("/tokenize", {"messages": MESSAGES, "add_generation_prompt": True}),
     ("/chat_tokenize", {"messages": MESSAGES}), ("/invocations", {"messages": SHORT, "max_tokens": 2}), ("/invocations", {"inputs": "a"}),
     ("/api/chat", {"model": "demo", "messages": [{"role": "user", "content": "q", "images": []}], "tools": [TOOL], "format": SCHEMA,
-                   "stream": False, "think": False, "keep_alive": "5m", "options": {"num_predict": 5, "temperature": 0.5, "stop": ["x"],
+                   "stream": False, "think": False, "keep_alive": "5m", "options": {"num_predict": 40, "temperature": 0.5, "stop": ["x"],
                                                                                    "num_ctx": 64, "seed": 3, "top_k": 3}}),
     ("/api/generate", {"model": "demo", "prompt": "a", "system": "s", "raw": False, "stream": True, "format": "json",
                        "options": {"num_predict": 5}}),
@@ -130,7 +130,7 @@ def cases():
 def test_no_value_is_a_servers_error(gateway, api, daemon):
     all_cases = list(cases())
     if not os.environ.get("TGI_ALL_WRONG_TYPES"):
-        all_cases = random.Random(7).sample(all_cases, 2500)
+        all_cases = random.Random(7).sample(all_cases, 1000)
     bad, slow = [], []
     with requests.Session() as session:
         for route, body in all_cases:
