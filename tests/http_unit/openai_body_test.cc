@@ -292,6 +292,11 @@ TEST_CASE("fields of other servers are refused by name unless they ask for nothi
       Row{R"("stop_token_ids": [7])", "`stop_token_ids` is not supported"},
       Row{R"("skip_special_tokens": false)", "`skip_special_tokens` is not supported"},
       Row{R"("modalities": ["text", "audio"])", "`modalities` is not supported"},
+      Row{R"("usage": {"include": true}, "provider": {"order": ["a"]}, "transforms": [])", ""},
+      Row{R"("transforms": ["middle-out"])", "`transforms` is not supported"},
+      Row{R"("provider": {"only": ["a"]})", "`provider.only` is not supported"},
+      Row{R"("mirostat": 0, "top_n_sigma": -1.0, "dry_base": 1.75, "samplers": null)", ""},
+      Row{R"("mirostat": 1)", "`mirostat` is not supported"},
       Row{R"("max_token": 5)", "unknown field `max_token`"},
       Row{R"("prompt": "a")", "unknown field `prompt`"});
   CAPTURE(row.members);
