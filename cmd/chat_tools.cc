@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "base/json_syntax.h"
+#include "base/json.h"
 #include "cmd/output.h"
 
 namespace tgi {
@@ -11,9 +11,13 @@ namespace tgi {
 using ipc::OrderedJson;
 
 OrderedJson read_tools(const std::string& path) {
-  const std::string text = read_input(path);
-  OrderedJson json = OrderedJson::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded()) throw json_syntax_error(text).in(path);
+  const std::string text = read_document(path);
+  OrderedJson json;
+  try {
+    json = ipc::parse_json(text);
+  } catch (const Error& error) {
+    throw error.in(path);
+  }
   if (json.is_object() && json.contains("tools")) json = OrderedJson(json["tools"]);
   if (!json.is_array() || json.empty()) {
     throw Error(Code::kInvalidArgument,
@@ -45,7 +49,7 @@ OrderedJson message_of_result(const ipc::ToolCall& call, const std::string& resu
 std::string call_line(const ipc::ToolCall& call) {
   const OrderedJson json = {{"id", call.id},
                             {"name", call.name},
-                            {"arguments", OrderedJson::parse(call.arguments, nullptr, false)}};
+                            {"arguments", json_or_discarded(call.arguments)}};
   return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 

@@ -1,6 +1,7 @@
 #include "cmd/conversation.h"
 
 #include "base/error.h"
+#include "base/json.h"
 #include "cmd/output.h"
 
 namespace tgi {
@@ -63,9 +64,11 @@ void Conversation::save(const std::string& path) const {
 }
 
 void Conversation::load(const std::string& path) {
-  const std::string text = read_input(path);
-  OrderedJson document = OrderedJson::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (document.is_discarded()) throw Error(Code::kInvalidArgument, path + ": not valid JSON");
+  const std::string text = read_document(path);
+  OrderedJson document = json_or_discarded(text);
+  if (document.is_discarded()) {
+    throw Error(Code::kInvalidArgument, path + ": not valid JSON, or nested too deeply");
+  }
   if (document.is_object() && document.contains("messages")) {
     document = OrderedJson(document["messages"]);
   }

@@ -220,7 +220,8 @@ std::string read_prompt(const GenerateFlags& flags) {
   if (!flags.file && !flags.prompt && ::isatty(STDIN_FILENO) == 1) {
     throw UsageError("no prompt: give one, or - and type it, or --file FILE, or pipe it in");
   }
-  std::string text = read_input(flags.file.value_or("-"));
+  const std::string path = flags.file.value_or("-");
+  std::string text = flags.lines ? read_input(path) : read_document(path);
   // The newline that ends a text file or the output of echo is not part of the prompt.
   if (!flags.lines && text.ends_with('\n')) text.pop_back();
   return text;

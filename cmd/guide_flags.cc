@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/json_syntax.h"
 #include "base/utf8.h"
 #include "cmd/output.h"
 #include "cmd/session.h"
@@ -21,11 +20,11 @@ std::string shown_source(const std::string& path) {
 }
 
 OrderedJson read_schema(const std::string& path) {
-  const std::string text = read_input(path);
+  const std::string text = read_document(path);
   try {
-    return OrderedJson::parse(text);
-  } catch (const OrderedJson::parse_error&) {
-    throw json_syntax_error(text).in(shown_source(path) + ": the schema");
+    return ipc::parse_json(text);
+  } catch (const Error& error) {
+    throw error.in(shown_source(path) + ": the schema");
   }
 }
 
@@ -48,7 +47,7 @@ ipc::GuideParams by_schema(const GuideFlags& flags) {
 
 ipc::GuideParams by_grammar(const std::string& path) {
   ipc::GuideParams out;
-  std::string text = read_input(path);
+  std::string text = read_document(path);
   if (const size_t valid = valid_utf8_prefix(text); valid != text.size()) {
     throw Error(Code::kInvalidArgument,
                 fmt::format("{}: the grammar is not valid UTF-8 at its byte {} (of {})",

@@ -62,7 +62,7 @@ void Output::end_line() {
   if (!at_line_start_) write("\n");
 }
 
-std::string read_input(const std::string& path) {
+std::string read_input(const std::string& path, size_t most_bytes) {
   UniqueFd file;
   int fd = STDIN_FILENO;
   if (path != "-") {
@@ -70,17 +70,27 @@ std::string read_input(const std::string& path) {
     if (!file) throw system_error(path);
     fd = file.get();
   }
+  const std::string shown = path == "-" ? "standard input" : path;
   std::string text;
   std::array<char, 64 << 10> bytes;
   for (;;) {
     const ssize_t count = ::read(fd, bytes.data(), bytes.size());
     if (count == 0) return text;
+    if (text.size() > most_bytes) {
+      throw Error(Code::kInvalidArgument,
+                  fmt::format("{}: more than {} MiB, which is the most that is read of such a file",
+                              shown, most_bytes >> 20));
+    }
     if (count > 0) {
       text.append(bytes.data(), static_cast<size_t>(count));
     } else if (errno != EINTR) {
-      throw system_error(path == "-" ? "standard input" : path);
+      throw system_error(shown);
     }
   }
+}
+
+std::string read_document(const std::string& path) {
+  return read_input(path, size_t{256} << 20);
 }
 
 void write_file(const std::string& path, std::string_view text) {

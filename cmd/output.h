@@ -3,6 +3,8 @@
 // Error, so that a full disk is not taken for success.
 #pragma once
 
+#include <cstddef>
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -29,8 +31,12 @@ class Output {
 };
 
 // The whole of a file, or of standard input when `path` is "-". Throws kNotFound or
-// kInvalidArgument with the system's reason.
-std::string read_input(const std::string& path);
+// kInvalidArgument with the system's reason, or when it is larger than `most_bytes`.
+std::string read_input(const std::string& path,
+                       size_t most_bytes = std::numeric_limits<size_t>::max());
+
+// The same of one prompt, schema or conversation, of which none is large: /dev/zero has no end.
+std::string read_document(const std::string& path);
 
 // Replaces `path` by `text` in one step (temporary file, then rename); mode 0600.
 void write_file(const std::string& path, std::string_view text);

@@ -99,6 +99,7 @@ OrderedJson parse_value(const SamplingFlag& flag, std::string_view text) {
       if (parse_whole(text, number) && std::isfinite(number)) return number;
       fail_value(flag, "a number", text);
     case Kind::kTexts:
+      if (text.empty()) fail_value(flag, "a text that is not empty", text);
       return OrderedJson::array({std::string(text)});
     case Kind::kSwitchOn:
     case Kind::kSwitchOff:

@@ -26,7 +26,7 @@ std::string text_of(const std::optional<std::string>& text,
     if (!file && !text && ::isatty(STDIN_FILENO) == 1) {
       throw UsageError("no text: give one, or --file FILE, or pipe it in");
     }
-    out = read_input(file.value_or("-"));
+    out = read_document(file.value_or("-"));
     if (out.ends_with('\n')) out.pop_back();
   }
   if (const size_t valid = valid_utf8_prefix(out); valid != out.size()) {

@@ -15,7 +15,7 @@ std::optional<std::string> base_of_speculator(const std::string& folder) {
   const std::filesystem::path path = std::filesystem::path(folder) / "config.json";
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return std::nullopt;
-  const auto config = Json::parse(read_regular_file(path.string()), nullptr, false);
+  const auto config = json_or_discarded<Json>(read_regular_file(path.string()));
   if (!config.is_object()) return std::nullopt;  // whoever loads it says what is wrong
   const Json* const type = config.contains("model_type") ? &config["model_type"] : nullptr;
   const bool is_mlp = type != nullptr && *type == "mlp_speculator";

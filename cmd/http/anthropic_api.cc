@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/json.h"
 #include "cmd/http/answer_parts.h"
 #include "cmd/http/generation.h"
 #include "cmd/http/info_api.h"
@@ -85,7 +86,7 @@ OrderedJson block_of(const AnswerPart& part, bool is_whole, bool tells_thinking)
               {"signature", is_whole ? kSignature : ""}};
     case PartKind::kCall: {
       OrderedJson input = OrderedJson::object();
-      if (is_whole && !part.text.empty()) input = OrderedJson::parse(part.text, nullptr, false);
+      if (is_whole && !part.text.empty()) input = json_or_discarded(part.text);
       return {{"type", "tool_use"},
               {"id", part.call_id},
               {"name", part.name},

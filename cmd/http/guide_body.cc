@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/json.h"
+
 namespace tgi::http {
 namespace {
 
@@ -45,7 +47,7 @@ std::string text_of(const OrderedJson& json, const std::string& path) {
 GuideParams by_schema(const OrderedJson& json, const std::string& path) {
   GuideParams out;
   if (json.is_string()) {
-    const OrderedJson parsed = OrderedJson::parse(json.get<std::string>(), nullptr, false);
+    const OrderedJson parsed = json_or_discarded(json.get_ref<const std::string&>());
     if (!parsed.is_object() && !parsed.is_boolean()) {
       fail_body(path, "the text is not a JSON schema: expected an object written as JSON");
     }

@@ -60,6 +60,17 @@ bool is_first_line_too_long(const Connection& connection) {
           !connection.timed_out());
 }
 
+Error bind_error(const ServerOptions& options, int cause) {
+  const std::string_view advice =
+      cause == EADDRINUSE ? "is another server there?"
+      : cause == EACCES   ? "ports below 1024 are the system's; choose a larger one"
+                          : "give an address of this machine, or 0.0.0.0 for all of them";
+  // Without a cause the name led to no address.
+  return {Code::kInvalidArgument,
+          fmt::format("can't listen on {} port {}: {}; {}", options.host, options.port,
+                      cause == 0 ? "no such address" : std::strerror(cause), advice)};
+}
+
 }  // namespace
 
 HttpServer::HttpServer(const ServerOptions& options, RequestHandler& handler)
@@ -67,12 +78,9 @@ HttpServer::HttpServer(const ServerOptions& options, RequestHandler& handler)
       handler_(handler),
       library_(make_http_library(options_, handler)),
       idle_stop_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  errno = 0;
   port_ = library_->bind();
-  if (port_ <= 0) {
-    throw Error(Code::kInvalidArgument,
-                fmt::format("can't listen on {} port {}: {}; is another server there?",
-                            options.host, options.port, std::strerror(errno)));
-  }
+  if (port_ <= 0) throw bind_error(options, errno);
 }
 
 HttpServer::~HttpServer() {

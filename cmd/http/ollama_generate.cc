@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/json.h"
 #include "cmd/http/generation.h"
 #include "cmd/http/model_choice.h"
 #include "cmd/http/ollama_api.h"
@@ -23,7 +24,7 @@ int64_t nanoseconds(double milliseconds) {
 
 // A call with its arguments as an object, or nothing of one that is not whole.
 std::optional<OrderedJson> ollama_call(const ipc::ToolCall& call) {
-  OrderedJson arguments = OrderedJson::parse(call.arguments, nullptr, false);
+  OrderedJson arguments = json_or_discarded(call.arguments);
   if (call.name.empty() || !arguments.is_object()) return std::nullopt;
   return OrderedJson{
       {"id", call.id},

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/base64.h"
+#include "base/json.h"
 #include "cmd/http/openai_answer.h"
 #include "cmd/http/random_id.h"
 
@@ -144,7 +145,7 @@ OrderedJson read_call(const OrderedJson& item, const std::string& path) {
                                                              "arguments"};
   check_members(item, path, kKnown);
   const std::string arguments = text_member(item, "arguments", path);
-  if (!arguments.empty() && !OrderedJson::parse(arguments, nullptr, false).is_object()) {
+  if (!arguments.empty() && !json_or_discarded(arguments).is_object()) {
     fail_body(path + ".arguments", "expected the text of a JSON object");
   }
   return {{"id", id_of(item, path, "fc")},

@@ -32,7 +32,7 @@ std::string text_or(const Variables& variables, const char* name, const std::str
 // Null for what is no JSON, or can't be read.
 Json parse_or_null(const fs::path& path) {
   try {
-    const Json json = Json::parse(read_regular_file(path.string()), nullptr, false);
+    const Json json = json_or_discarded<Json>(read_regular_file(path.string()));
     return json.is_discarded() ? Json() : json;
   } catch (const Error&) {
     return {};

@@ -10,6 +10,7 @@
 #include "base/files/adapter_path.h"
 #include "base/files/paths.h"
 #include "base/files/regular_file.h"
+#include "base/json.h"
 #include "cmd/download/disk.h"
 #include "cmd/download/fetch_model.h"
 #include "cmd/download/gguf_choice.h"
@@ -218,7 +219,7 @@ std::string format_of_folder(const std::string& folder) {
   } catch (const Error&) {
     // What is wrong with it, loading tells.
   }
-  const Json config = Json::parse(text, nullptr, false);  // what is wrong with it, loading tells
+  const Json config = json_or_discarded<Json>(text);  // what is wrong with it, loading tells
   if (config.is_object() && config.contains("quantization_config")) {
     const Json& how = config["quantization_config"];
     if (how.is_object() && how.contains("quant_method") && how["quant_method"].is_string()) {

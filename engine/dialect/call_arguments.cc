@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/json.h"
 #include "base/json_text.h"
 #include "engine/dialect/call_reader.h"
 
@@ -37,10 +38,10 @@ void append_string(std::string_view value, std::string& out) {
 std::string json_of_parameter(std::string_view value, uint8_t types) {
   const std::string_view bare = trimmed(value);
   std::string json(bare);
-  OrderedJson parsed = OrderedJson::parse(json, nullptr, false);
+  OrderedJson parsed = json_or_discarded(json);
   if (parsed.is_discarded()) {
     json = json_of_python(bare);  // True, None, {'a': 1}
-    parsed = OrderedJson::parse(json, nullptr, false);
+    parsed = json_or_discarded(json);
   }
   const bool takes_text = (types & kStringBit) != 0;
   const bool fits = (type_bit(parsed) & types & ~kStringBit) != 0;

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <utility>
 
+#include "base/json.h"
 #include "base/json_text.h"
 #include "engine/dialect/json_check.h"
 
@@ -14,7 +15,7 @@ constexpr size_t kMaxNameBytes = 256;
 
 // The text of a JSON string; nothing for what is none.
 std::string text_of_json(const std::string& json) {
-  const OrderedJson value = OrderedJson::parse(json, nullptr, false);
+  const OrderedJson value = json_or_discarded(json);
   return value.is_string() ? value.get<std::string>() : std::string();
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/ascii.h"
+#include "base/json.h"
 #include "base/json_text.h"
 #include "engine/dialect/call_reader.h"
 #include "engine/dialect/marked_text.h"
@@ -85,7 +86,7 @@ class ElementParser {
       out = (types & kArrayBit) != 0 ? OrderedJson::array() : OrderedJson::object();
       return true;
     }
-    out = OrderedJson::parse(json_of_parameter(unmarked(text), types), nullptr, false);
+    out = json_or_discarded(json_of_parameter(unmarked(text), types));
     return !out.is_discarded();
   }
 

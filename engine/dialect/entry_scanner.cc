@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/json.h"
 #include "base/json_text.h"
 #include "engine/dialect/json_scanner.h"
 #include "engine/dialect/marked_text.h"
@@ -60,7 +61,7 @@ class EntryReader {
     JsonScanner scanner;
     const size_t length = scanner.feed(text_);
     const OrderedJson json =
-        OrderedJson::parse(unmarked(text_.substr(0, length)), nullptr, /*allow_exceptions=*/false);
+        json_or_discarded(unmarked(text_.substr(0, length)));
     if (!json.is_string()) return std::nullopt;
     text_.remove_prefix(length);
     return json.get<std::string>();
@@ -105,7 +106,7 @@ class EntryReader {
                              : found == "True"  ? "true"
                              : found == "False" ? "false"
                                                 : std::string(found);
-    const OrderedJson parsed = OrderedJson::parse(json, nullptr, /*allow_exceptions=*/false);
+    const OrderedJson parsed = json_or_discarded(json);
     if (!parsed.is_number() && !parsed.is_boolean() && !parsed.is_null()) return false;
     out += json;
     return true;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "engine/dialect/write_calls.h"
 
 namespace tgi::dialect {
@@ -111,7 +112,7 @@ OrderedJson arguments_of(const OrderedJson& call, const std::string& path) {
   if (!given->is_string()) refuse_call("{}.arguments: expected JSON in a text", path);
   const auto& text = given->get_ref<const std::string&>();
   if (text.find_first_not_of(" \n\r\t") == std::string::npos) return OrderedJson::object();
-  OrderedJson parsed = OrderedJson::parse(text, nullptr, false);
+  OrderedJson parsed = json_or_discarded(text);
   if (!parsed.is_object()) {
     refuse_call("{}.arguments: expected an object written as JSON, got {}", path,
                 text.substr(0, 100));

@@ -23,6 +23,21 @@ TEST_CASE("json refuses deep nesting, invalid utf-8 and unknown members") {
                     "b: unknown field; known are a, c");
 }
 
+TEST_CASE("json of anybody is discarded where it nests too deeply or is none") {
+  const auto nested = [](size_t depth) {
+    return std::string(depth, '[') + "\"]]\\\"[[\"" + std::string(depth, ']');
+  };
+  CHECK(json_or_discarded(nested(128)).is_array());
+  CHECK(json_or_discarded(nested(129)).is_discarded());
+  CHECK(json_or_discarded<Json>(nested(1000000)).is_discarded());
+  CHECK(json_or_discarded("[1").is_discarded());
+  CHECK(json_or_discarded("{\"b\": 1, \"a\": 2}").dump() == "{\"b\":1,\"a\":2}");
+  CHECK(nests_deeper("[[]]", 1));
+  CHECK_FALSE(nests_deeper("[[]]", 2));
+  CHECK_FALSE(nests_deeper("[][][][]", 1));
+  CHECK_FALSE(nests_deeper("]]]]", 0));
+}
+
 TEST_CASE("json that can't be parsed is refused by line, column and what was expected") {
   struct Row {
     std::string text;

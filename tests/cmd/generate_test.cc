@@ -236,6 +236,33 @@ TEST_CASE("an error of the daemon is shown and gives its exit status") {
   }
 }
 
+TEST_CASE("files that nest too deeply or have no end are refused by name") {
+  const Home home;
+  const FakeDaemon daemon(home.socket(), ready_model([](FakeSession&) {}));
+  const std::string deep = std::string(200000, '[') + std::string(200000, ']');
+  const std::string talk =
+      home.write("deep.json", "[{\"role\": \"user\", \"content\": " + deep + "}]");
+  const std::string schema = home.write("schema.json", "{\"enum\": " + deep + "}");
+  const std::string tools =
+      home.write("tools.json", "[{\"name\": \"f\", \"parameters\": {\"enum\": " + deep + "}}]");
+  struct Row {
+    std::vector<std::string> words;
+    const char* message;
+  };
+  const std::vector<Row> rows = {
+      {{"chat", "--load", talk}, "deep.json: not valid JSON, or nested too deeply"},
+      {{"chat", "--tools", tools}, "tools.json: JSON nests deeper than"},
+      {{"generate", "a", "--schema", schema}, "schema.json: the schema: JSON nests deeper than"},
+      {{"generate", "-f", "/dev/zero"}, "/dev/zero: more than 256 MiB"}};
+  for (const Row& row : rows) {
+    const Ran ran = home.run(row.words, "");
+    CAPTURE(ran.err);
+    CHECK(ran.exit_status == code_row(Code::kInvalidArgument).exit_status);
+    CHECK_THAT(ran.err, Catch::Contains(row.message));
+    CHECK(ran.out.empty());
+  }
+}
+
 TEST_CASE("a missing file ends with 4") {
   const Home home;
   const Ran ran = home.run({"generate", "-f", home.file("none")});

@@ -145,6 +145,26 @@ def test_a_length_and_a_transfer_encoding_at_once(gateway):
     assert b" 200 " not in received.split(b"\r\n")[0]
 
 
+DEEP = "[" * 200_000 + "]" * 200_000
+
+
+@pytest.mark.parametrize("deep", ['{"a": ' + DEEP + "}", '{"a":' * 200_000 + "1" + "}" * 200_000, "[" * 200_000], ids=["arrays", "objects", "open"])
+def test_json_that_stands_in_a_text_may_be_deep_too(api, deep):
+    """Where a text holds JSON: arguments of calls, and schemas. To copy what is so deep takes more than a thread's stack."""
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": deep}}
+    turns = [{"role": "user", "content": "a"}, {"role": "assistant", "content": None, "tool_calls": [call]},
+             {"role": "tool", "tool_call_id": "c", "content": "b"}, {"role": "user", "content": "c"}]
+    items = [{"role": "user", "content": "u"}, {"type": "function_call", "call_id": "c", "name": "f", "arguments": deep},
+             {"type": "function_call_output", "call_id": "c", "output": "o"}]
+    for path, body in [("/v1/chat/completions", {"messages": turns, "max_tokens": 2}), ("/apply-template", {"messages": turns}),
+                       ("/v1/responses", {"input": items, "max_output_tokens": 2}),
+                       ("/v1/completions", {"prompt": "a", "max_tokens": 2, "guided_json": deep}),
+                       ("/generate", {"inputs": "a", "parameters": {"grammar": {"type": "json", "value": deep}}}),
+                       ("/v1/completions", {"prompt": "a", "max_tokens": 2, "grammar": "start: %json " + deep})]:
+        refused = api.post(path, body)
+        assert 400 <= refused.status_code < 500 and refused.text, path
+
+
 BODIES = {
     "deep arrays": b'{"inputs": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
     "deep objects": b'{"inputs": "a", "x": ' + b'{"a":' * 50_000 + b"1" + b"}" * 50_000 + b"}",

@@ -414,6 +414,22 @@ TEST_CASE("an idle connection is closed when its time is up") {
   CHECK(client.is_closed(5000));
 }
 
+TEST_CASE("an address that is none of this machine's is told as one") {
+  TestHandler handler;
+  for (const char* host : {"192.0.2.1", "300.1.1.1", "no.such.host.invalid"}) {
+    CAPTURE(host);
+    try {
+      const HttpServer server({.host = host, .port = 8080, .connection = {}}, handler);
+      FAIL("nothing was thrown");
+    } catch (const Error& error) {
+      const std::string message = error.what();
+      CHECK_THAT(message, Catch::Contains(std::string("can't listen on ") + host + " port 8080: "));
+      CHECK_THAT(message, Catch::Contains("give an address of this machine"));
+      CHECK(message.find("Success") == std::string::npos);
+    }
+  }
+}
+
 TEST_CASE("two servers do not share a port") {
   TestServer server;
   TestHandler handler;
@@ -423,7 +439,8 @@ TEST_CASE("two servers do not share a port") {
   } catch (const Error& error) {
     CHECK(error.code() == Code::kInvalidArgument);
     CHECK_THAT(error.what(),
-               Catch::Contains("can't listen on 127.0.0.1 port " + std::to_string(server.port())));
+               Catch::Contains("can't listen on 127.0.0.1 port " + std::to_string(server.port())) &&
+                   Catch::Contains("is another server there?"));
   }
 }
 
