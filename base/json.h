@@ -16,19 +16,6 @@ using Json = nlohmann::json;
 // UTF-8 in a string and when objects and arrays nest deeper than `max_depth`.
 Json parse_json(std::string_view text, int max_depth = 64);
 
-// Whether arrays and objects nest deeper than that; of a text that is no JSON whatever it looks
-// like.
-bool nests_deeper(std::string_view text, int max_depth);
-
-// The JSON of a text that anybody may have written; discarded where it is none, or nests so deep
-// that copying or writing it could take all of a thread's stack.
-template <typename AnyJson = nlohmann::ordered_json>
-AnyJson json_or_discarded(std::string_view text) {
-  constexpr int kMaxDepth = 128;
-  if (nests_deeper(text, kMaxDepth)) return AnyJson(AnyJson::value_t::discarded);
-  return AnyJson::parse(text, nullptr, /*allow_exceptions=*/false);
-}
-
 // Reads the members of one object. Holds a reference: the document must outlive the reader. The
 // path (dotted, as in "rope_scaling.factor") is only for messages. A member that is null counts as
 // absent.

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/bounded_json.h"
 #include "base/error.h"
-#include "base/json.h"
 #include "cmd/output.h"
 
 namespace tgi {
@@ -47,9 +47,8 @@ OrderedJson message_of_result(const ipc::ToolCall& call, const std::string& resu
 }
 
 std::string call_line(const ipc::ToolCall& call) {
-  const OrderedJson json = {{"id", call.id},
-                            {"name", call.name},
-                            {"arguments", json_or_discarded(call.arguments)}};
+  const OrderedJson json = {
+      {"id", call.id}, {"name", call.name}, {"arguments", json_or_discarded(call.arguments)}};
   return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 

@@ -1,7 +1,7 @@
 #include "cmd/conversation.h"
 
+#include "base/bounded_json.h"
 #include "base/error.h"
-#include "base/json.h"
 #include "cmd/output.h"
 
 namespace tgi {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/bounded_json.h"
 #include "base/error.h"
 #include "base/files/regular_file.h"
 #include "base/json.h"

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/json.h"
+#include "base/bounded_json.h"
 #include "cmd/http/answer_parts.h"
 #include "cmd/http/generation.h"
 #include "cmd/http/info_api.h"

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/json.h"
+#include "base/bounded_json.h"
 
 namespace tgi::http {
 namespace {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/json.h"
+#include "base/bounded_json.h"
 #include "cmd/http/generation.h"
 #include "cmd/http/model_choice.h"
 #include "cmd/http/ollama_api.h"

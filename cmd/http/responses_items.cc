@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/base64.h"
-#include "base/json.h"
+#include "base/bounded_json.h"
 #include "cmd/http/openai_answer.h"
 #include "cmd/http/random_id.h"
 

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/ascii.h"
+#include "base/bounded_json.h"
 #include "base/error.h"
 #include "base/files/ollama_store.h"
 #include "base/files/regular_file.h"

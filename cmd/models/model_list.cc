@@ -6,11 +6,11 @@
 #include <array>
 #include <filesystem>
 
+#include "base/bounded_json.h"
 #include "base/error.h"
 #include "base/files/adapter_path.h"
 #include "base/files/paths.h"
 #include "base/files/regular_file.h"
-#include "base/json.h"
 #include "cmd/download/disk.h"
 #include "cmd/download/fetch_model.h"
 #include "cmd/download/gguf_choice.h"

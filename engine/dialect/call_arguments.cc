@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/json.h"
+#include "base/bounded_json.h"
 #include "base/json_text.h"
 #include "engine/dialect/call_reader.h"
 

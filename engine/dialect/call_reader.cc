@@ -4,7 +4,7 @@
 #include <cctype>
 #include <utility>
 
-#include "base/json.h"
+#include "base/bounded_json.h"
 #include "base/json_text.h"
 #include "engine/dialect/json_check.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/ascii.h"
-#include "base/json.h"
+#include "base/bounded_json.h"
 #include "base/json_text.h"
 #include "engine/dialect/call_reader.h"
 #include "engine/dialect/marked_text.h"

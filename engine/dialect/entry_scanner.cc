@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "base/json.h"
+#include "base/bounded_json.h"
 #include "base/json_text.h"
 #include "engine/dialect/json_scanner.h"
 #include "engine/dialect/marked_text.h"
@@ -60,8 +60,7 @@ class EntryReader {
     if (!text_.starts_with('"')) return std::nullopt;
     JsonScanner scanner;
     const size_t length = scanner.feed(text_);
-    const OrderedJson json =
-        json_or_discarded(unmarked(text_.substr(0, length)));
+    const OrderedJson json = json_or_discarded(unmarked(text_.substr(0, length)));
     if (!json.is_string()) return std::nullopt;
     text_.remove_prefix(length);
     return json.get<std::string>();

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/bounded_json.h"
 #include "base/error.h"
-#include "base/json.h"
 #include "engine/dialect/write_calls.h"
 
 namespace tgi::dialect {

@@ -1,5 +1,6 @@
 #include "base/json.h"
 
+#include "base/bounded_json.h"
 #include "base/error.h"
 #include "tests/catch.h"
 

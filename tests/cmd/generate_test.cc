@@ -201,7 +201,7 @@ TEST_CASE("a wrong command line ends with 2 and says what is wrong") {
           "--temperature: expected a number, got \"nan\""},
       Row{{"generate", "a", "--top-k", "1.5"}, "--top-k: expected a whole number"},
       Row{{"generate", "a", "--seed", "-1"}, "--seed: expected a number from 0"},
-      Row{{"generate", "a", "--stop", ""}, "--stop: expected a string"},
+      Row{{"generate", "a", "--stop", ""}, "--stop: expected a text that is not empty"},
       Row{{"generate", "a", "b"}, "not expected: b"}, Row{{"generate", "--nope"}, "--nope"},
       Row{{"nope"}, "no such command: nope"}, Row{{}, "required"}, Row{{"load"}, "model"},
       Row{{"load", "m", "--dtype", "f8"}, "--dtype"},

@@ -1,0 +1,23 @@
+// JSON that stands in a text of anybody: arguments of calls, schemas, files. Nothing recursive may
+// be done to it before its depth is known.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+namespace tgi {
+
+// Whether arrays and objects nest deeper than that; of a text that is no JSON whatever it looks
+// like.
+bool nests_deeper(std::string_view text, int max_depth);
+
+// The JSON of a text that anybody may have written; discarded where it is none, or nests so deep
+// that copying or writing it could take all of a thread's stack.
+template <typename AnyJson = nlohmann::ordered_json>
+AnyJson json_or_discarded(std::string_view text) {
+  constexpr int kMaxDepth = 128;
+  if (nests_deeper(text, kMaxDepth)) return AnyJson(AnyJson::value_t::discarded);
+  return AnyJson::parse(text, nullptr, /*allow_exceptions=*/false);
+}
+
+}  // namespace tgi
