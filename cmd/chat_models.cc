@@ -14,7 +14,7 @@ namespace {
 // Of a model that the daemon has not: nothing is downloaded in the middle of a conversation.
 std::string path_here(const std::string& name) {
   try {
-    return resolve_model(name, {.offline = true});
+    return resolve_model(name, {.offline = true, .must_be_model = true});
   } catch (const Error& error) {
     if (error.code() != Code::kNotFound && error.code() != Code::kUnavailable) throw;
     throw Error(

@@ -93,7 +93,9 @@ std::string resolve_model(const std::string& model, const ResolveOptions& option
     refuse_unknown_tag(model);
     const std::string path = absolute_model(model);
     std::error_code error;
-    if (std::filesystem::is_directory(path, error)) download::refuse_no_model(path);
+    if (options.must_be_model && std::filesystem::is_directory(path, error)) {
+      download::refuse_no_model(path);
+    }
     const bool converts =
         model != "demo" && options.needs_weights && download::needs_conversion(path);
     return converts ? fetch(download::request_for(path), options).path : path;

@@ -181,7 +181,8 @@ void choose_model(Session& session, const ModelFlags& flags) {
     // The one that is started has it by its path.
   }
   session.want_model(resolve_model(
-      flags.model, {.offline = flags.offline, .cancel_fd = session.interrupt().fd()}));
+      flags.model,
+      {.offline = flags.offline, .must_be_model = true, .cancel_fd = session.interrupt().fd()}));
 }
 
 void Session::say(std::string_view line) {

@@ -289,7 +289,8 @@ TEST_CASE("a decoder's text has the same vector in chunks, and with what the cac
 }
 
 TEST_CASE("an encoder is cut into ranks, and gives the same to rounding") {
-  for (const std::string name : {"bert", "mpnet", "modernbert", "nomic-bert"}) {
+  for (const std::string name : {"bert", "mpnet", "modernbert", "nomic-bert", "deberta",
+                                 "deberta-v3", "jina-bert", "ernie"}) {
     INFO(name);
     const Json expected = expected_of(name);
     const auto model = serve(name, 2);
