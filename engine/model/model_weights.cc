@@ -16,6 +16,7 @@
 #include "engine/model/tensor_table.h"
 #include "engine/model/weight_check.h"
 #include "engine/model/weight_layout.h"
+#include "engine/tensor/dense_weight.h"
 #include "engine/tensor/weight_element.h"
 #include "engine/weights/scratch.h"
 
@@ -284,16 +285,8 @@ class WeightLoader::Loader {
     const ModelConfig& config = model_.config;
     const std::vector<float> values =
         make_sinusoids(config.sinusoids, config.max_positions, config.hidden_size);
-    const HostWeight weight{.name = "positions",
-                            .format = "dense",
-                            .rows = config.max_positions,
-                            .cols = config.hidden_size,
-                            .parts = {{.role = "weight",
-                                       .data = reinterpret_cast<const std::byte*>(values.data()),
-                                       .dtype = DType::kF32,
-                                       .rows = config.max_positions,
-                                       .cols = config.hidden_size,
-                                       .row_stride = config.hidden_size}}};
+    const HostWeight weight = dense_weight("positions", values.data(), config.max_positions,
+                                           config.hidden_size, config.hidden_size);
     auto matrix = device_.make_matrix(std::span(&weight, 1), MatrixStorage(options_.dtype));
     count(matrix->size_bytes);
     return matrix;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/model/transformer.h"
+#include "engine/tensor/dense_weight.h"
 
 namespace tgi {
 namespace {
@@ -55,17 +56,8 @@ HeadMatrices Transformer::make_heads(const Linear& linear, int64_t first_row) {
   }
   HeadMatrices heads;
   for (int64_t head = 0; head < num_heads_; ++head) {
-    const HostWeight weight{.name = "distances",
-                            .format = "dense",
-                            .rows = embedding.rows,
-                            .cols = config_.head_dim,
-                            .parts = {{.role = "weight",
-                                       .data = reinterpret_cast<const std::byte*>(
-                                           values.data() + head * config_.head_dim),
-                                       .dtype = DType::kF32,
-                                       .rows = embedding.rows,
-                                       .cols = config_.head_dim,
-                                       .row_stride = width}}};
+    const HostWeight weight = dense_weight("distances", values.data() + head * config_.head_dim,
+                                           embedding.rows, config_.head_dim, width);
     heads.each.push_back(device_.make_matrix(std::span(&weight, 1), MatrixStorage(weights_.dtype)));
     heads.views.push_back(heads.each.back().get());
   }

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "engine/model/state_layout.h"
+#include "engine/tensor/dense_weight.h"
 
 namespace tgi {
 namespace {
@@ -295,18 +296,8 @@ Fidelity compare_runs(LayerRunner& source,
 std::unique_ptr<Matrix> LayerRunner::make_matrix(std::span<const FloatMatrix* const> pieces) {
   std::vector<HostWeight> weights;
   for (const FloatMatrix* piece : pieces) {
-    HostWeight weight{.name = "quantised",
-                      .format = "dense",
-                      .rows = piece->rows,
-                      .cols = piece->cols,
-                      .parts = {}};
-    weight.parts.push_back({.role = "weight",
-                            .data = reinterpret_cast<const std::byte*>(piece->values.data()),
-                            .dtype = DType::kF32,
-                            .rows = piece->rows,
-                            .cols = piece->cols,
-                            .row_stride = piece->cols});
-    weights.push_back(std::move(weight));
+    weights.push_back(
+        dense_weight("quantised", piece->values.data(), piece->rows, piece->cols, piece->cols));
   }
   return device_.make_matrix(weights, DType::kF32);
 }

@@ -73,6 +73,12 @@ void name_parts(ModelReader& model,
   }
 }
 
+void name_attention(ModelReader& model, const std::string& layer) {
+  name_parts(model, layer + "attention.self.", {"query", "key", "value"});
+  model.name("blk.{layer}.attn_output", layer + "attention.output.dense");
+  model.name("blk.{layer}.attn_output_norm", layer + "attention.output.LayerNorm");
+}
+
 void name_embeddings(ModelReader& model) {
   model.name("token_embd", "embeddings.word_embeddings");
   model.name("position_embd", "embeddings.position_embeddings");
@@ -109,9 +115,7 @@ void read_full_bert(ModelReader& model) {
   name_embeddings(model);
   name_table(model, "token_types", "embeddings.token_type_embeddings");
   const std::string layer = "encoder.layer.{layer}.";
-  name_parts(model, layer + "attention.self.", {"query", "key", "value"});
-  model.name("blk.{layer}.attn_output", layer + "attention.output.dense");
-  model.name("blk.{layer}.attn_output_norm", layer + "attention.output.LayerNorm");
+  name_attention(model, layer);
   model.name("blk.{layer}.ffn_up", layer + "intermediate.dense");
   model.name("blk.{layer}.ffn_down", layer + "output.dense");
   model.name("blk.{layer}.layer_output_norm", layer + "output.LayerNorm");
@@ -241,9 +245,7 @@ void read_jina_bert_v2(ModelReader& model) {
   name_table(model, "token_types", "embeddings.token_type_embeddings");
   model.name("token_embd_norm", "embeddings.LayerNorm");
   const std::string layer = "encoder.layer.{layer}.";
-  name_parts(model, layer + "attention.self.", {"query", "key", "value"});
-  model.name("blk.{layer}.attn_output", layer + "attention.output.dense");
-  model.name("blk.{layer}.attn_output_norm", layer + "attention.output.LayerNorm");
+  name_attention(model, layer);
   model.name("blk.{layer}.ffn_gate", layer + "mlp.gated_layers(0)");
   model.name("blk.{layer}.ffn_up", layer + "mlp.gated_layers(1)");
   model.name("blk.{layer}.ffn_down", layer + "mlp.wo");

@@ -116,19 +116,8 @@ inline constexpr auto kBertOuterTensors = join_tensors(
     }),
     kBertLayerTensors);
 
-inline constexpr auto kBertAttentionTensors = std::to_array<TensorSpec>({
-    {Role::kQ, "encoder.layer.{layer}.attention.self.query.weight", Dim::kQ, Dim::kHidden,
-     Split::kRows},
-    {Role::kQBias, "encoder.layer.{layer}.attention.self.query.bias", Dim::kOne, Dim::kQ,
-     Split::kRows},
-    {Role::kK, "encoder.layer.{layer}.attention.self.key.weight", Dim::kKv, Dim::kHidden,
-     Split::kRows},
-    {Role::kKBias, "encoder.layer.{layer}.attention.self.key.bias", Dim::kOne, Dim::kKv,
-     Split::kRows},
-    {Role::kV, "encoder.layer.{layer}.attention.self.value.weight", Dim::kKv, Dim::kHidden,
-     Split::kRows},
-    {Role::kVBias, "encoder.layer.{layer}.attention.self.value.bias", Dim::kOne, Dim::kKv,
-     Split::kRows},
+// What stands behind attention.
+inline constexpr auto kBertAttendedTensors = std::to_array<TensorSpec>({
     {Role::kO, "encoder.layer.{layer}.attention.output.dense.weight", Dim::kHidden, Dim::kQ,
      Split::kColumns},
     {Role::kOBias, "encoder.layer.{layer}.attention.output.dense.bias", Dim::kOne, Dim::kHidden,
@@ -138,6 +127,23 @@ inline constexpr auto kBertAttentionTensors = std::to_array<TensorSpec>({
     {Role::kMlpNormBias, "encoder.layer.{layer}.attention.output.LayerNorm.bias", Dim::kOne,
      Dim::kHidden},
 });
+
+inline constexpr auto kBertAttentionTensors =
+    join_tensors(std::to_array<TensorSpec>({
+                     {Role::kQ, "encoder.layer.{layer}.attention.self.query.weight", Dim::kQ,
+                      Dim::kHidden, Split::kRows},
+                     {Role::kQBias, "encoder.layer.{layer}.attention.self.query.bias", Dim::kOne,
+                      Dim::kQ, Split::kRows},
+                     {Role::kK, "encoder.layer.{layer}.attention.self.key.weight", Dim::kKv,
+                      Dim::kHidden, Split::kRows},
+                     {Role::kKBias, "encoder.layer.{layer}.attention.self.key.bias", Dim::kOne,
+                      Dim::kKv, Split::kRows},
+                     {Role::kV, "encoder.layer.{layer}.attention.self.value.weight", Dim::kKv,
+                      Dim::kHidden, Split::kRows},
+                     {Role::kVBias, "encoder.layer.{layer}.attention.self.value.bias", Dim::kOne,
+                      Dim::kKv, Split::kRows},
+                 }),
+                 kBertAttendedTensors);
 
 inline constexpr auto kBertTensors =
     join_tensors(kBertOuterTensors,

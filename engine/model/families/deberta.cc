@@ -187,15 +187,8 @@ constexpr auto kDebertaOuterTensors = join_tensors(
          norms_distances},
         {Role::kDistanceNormBias, "encoder.LayerNorm.bias", Dim::kOne, Dim::kHidden, Split::kNone,
          norms_distances},
-        {Role::kO, "encoder.layer.{layer}.attention.output.dense.weight", Dim::kHidden, Dim::kQ,
-         Split::kColumns},
-        {Role::kOBias, "encoder.layer.{layer}.attention.output.dense.bias", Dim::kOne, Dim::kHidden,
-         Split::kColumns},
-        {Role::kMlpNorm, "encoder.layer.{layer}.attention.output.LayerNorm.weight", Dim::kOne,
-         Dim::kHidden},
-        {Role::kMlpNormBias, "encoder.layer.{layer}.attention.output.LayerNorm.bias", Dim::kOne,
-         Dim::kHidden},
     }),
+    kBertAttendedTensors,
     kBertLayerTensors);
 
 #define TGI_DEBERTA_SELF "encoder.layer.{layer}.attention.self."
