@@ -135,7 +135,7 @@ class CpuDevice final : public Device {
   // (num_tokens, rotary_dim) of this step; null for rope -1.
   const float* cos_sin(int32_t rope);
   void store_token(const QkvArgs& args, const float* cos_sin, int64_t token);
-  int64_t attention_rows_per_task(const AttentionArgs& args) const;
+  int64_t attention_rows_per_task(const AttentionArgs& args, int64_t suitable_rows) const;
   void rotate_and_store_token(const LatentArgs& args, const float* cos_sin, int64_t token);
   void run_head_tasks(const HeadMatmulArgs& args, size_t first, size_t end);
   void run_matmul(const MatmulArgs& args);

@@ -144,15 +144,17 @@ void CpuDevice::store_token(const QkvArgs& args, const float* table, int64_t tok
 
 // Query rows that go over the keys together: bits don't depend on it. Fewer where many heads share
 // the keys of few sequences, so that no thread is without work.
-int64_t CpuDevice::attention_rows_per_task(const AttentionArgs& args) const {
+int64_t CpuDevice::attention_rows_per_task(const AttentionArgs& args, int64_t suitable_rows) const {
   const int64_t num_rows = int64_t{args.q.rows} * args.num_heads;
   const int64_t even = num_rows / pool_.num_threads();
-  return std::clamp(even - even % kMinAttentionRows, kMinAttentionRows, kMaxAttentionRows);
+  return std::clamp(even - even % kMinAttentionRows, kMinAttentionRows, suitable_rows);
 }
 
 void CpuDevice::attention(const AttentionArgs& args) {
   const int32_t group_size = args.num_heads / args.num_kv_heads;
-  const int64_t rows_per_task = attention_rows_per_task(args);
+  const auto type = static_cast<size_t>(panel_type(kv_->layout().dtype));
+  const auto kernel = kernels_.attention[type];
+  const int64_t rows_per_task = attention_rows_per_task(args, kernels_.attention_rows[type]);
   const auto tasks_of = [&](size_t sequence) {
     const int64_t queries = batch_->cu_seqlens_q[sequence + 1] - batch_->cu_seqlens_q[sequence];
     return (queries * group_size + rows_per_task - 1) / rows_per_task;
@@ -162,7 +164,6 @@ void CpuDevice::attention(const AttentionArgs& args) {
   for (size_t i = 0; i < num_sequences; ++i) {
     first_task_[i + 1] = first_task_[i] + tasks_of(i) * args.num_kv_heads;
   }
-  const auto kernel = kernels_.attention[static_cast<size_t>(panel_type(kv_->layout().dtype))];
   pool_.parallel_for(first_task_[num_sequences], [&](int64_t task, int thread) {
     const auto after = std::upper_bound(
         first_task_.begin(), first_task_.begin() + static_cast<int64_t>(num_sequences), task);
@@ -170,9 +171,10 @@ void CpuDevice::attention(const AttentionArgs& args) {
     const int64_t begin = batch_->cu_seqlens_q[sequence];
     const int64_t num_rows = (batch_->cu_seqlens_q[sequence + 1] - begin) * group_size;
     const int64_t in_sequence = task - first_task_[sequence];
-    const auto kv_head = static_cast<int32_t>(in_sequence % args.num_kv_heads);
-    // The last queries first: they see most, and a long task should not begin late.
-    const int64_t tile = tasks_of(sequence) - 1 - in_sequence / args.num_kv_heads;
+    // One KV head after the other, so that keys and values are still in the caches; of a head the
+    // last queries first: they see most, and a long task should not begin late.
+    const auto kv_head = static_cast<int32_t>(in_sequence / tasks_of(sequence));
+    const int64_t tile = tasks_of(sequence) - 1 - in_sequence % tasks_of(sequence);
     const int64_t first_row = tile * rows_per_task;
     const int64_t first_head = int64_t{kv_head} * group_size;
 

@@ -23,11 +23,12 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 // ---- attention
 
 constexpr int32_t kHeadDim = 20;  // not a multiple of 16
-// More than 32 and no multiple of 16 either, so that a kernel meets every kind of columns.
-constexpr int32_t kLatentDim = 49;
-constexpr int32_t kLatentHeadDim = 52;
+// More than 64 and no multiple of 16 either, so that a kernel meets every kind of columns.
+constexpr int32_t kLatentDim = 81;
+constexpr int32_t kLatentHeadDim = 84;
 constexpr int32_t kGroup = 3;  // query heads of a KV head
 constexpr int32_t kBlockSize = 16;
+constexpr int32_t kMostQueries = kMaxAttentionRows / kGroup;
 constexpr int32_t kContext = 75;  // two tiles, the last not full
 
 struct AttentionCase {
@@ -49,7 +50,7 @@ constexpr float kSinks[kGroup] = {2.0F, -0.5F, 90.0F};
 constexpr AttentionCase kAttentionCases[] = {
     {1, 0.0F, 0, nullptr, nullptr},           {3, 20.0F, 0, nullptr, nullptr},
     {8, 0.0F, 50, nullptr, kSinks},           {2, 0.0F, 0, kSlopes, nullptr},
-    {6, 0.0F, 0, nullptr, nullptr, 24},       {8, 0.0F, 0, nullptr, nullptr, 0, 30},
+    {7, 0.0F, 0, nullptr, nullptr, 24},       {kMostQueries, 0.0F, 0, nullptr, nullptr, 0, 30},
     {5, 0.0F, 20, nullptr, nullptr, 0, 40, 2}};
 
 // Positions lie in the blocks of this table.
@@ -242,8 +243,8 @@ void add_attention_checks_of(KernelChecks& checks,
   const std::span<const float> keys = checks.random_floats(kContext * head_dim);
   const std::span<const float> values =
       latent_dim > 0 ? std::span<const float>() : checks.random_floats(kContext * head_dim);
-  const std::span<const float> q = checks.random_floats(8 * kGroup * head_dim);
-  const std::span<float> out = checks.floats(8 * kGroup * head_dim);
+  const std::span<const float> q = checks.random_floats(kMostQueries * kGroup * head_dim);
+  const std::span<float> out = checks.floats(kMostQueries * kGroup * head_dim);
   const std::span<std::byte> scratch =
       checks.bytes(attention_scratch_bytes(head_dim, latent_dim > 0 || is_cache_code(dtype)));
   constexpr PairOrder kOrders[] = {PairOrder::kAdjacent, PairOrder::kEvenOdd};

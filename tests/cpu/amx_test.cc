@@ -1,4 +1,4 @@
-// The matmuls for the matrix unit, on an emulated one, against the plain kernels: the same bits.
+// What is for the matrix unit, on an emulated one, against the plain kernels: the same bits.
 // Where the processor has the unit, tests/conformance runs them on it.
 #include "engine/cpu/kernels/amx_matmul.h"
 
@@ -8,7 +8,10 @@
 
 #include "engine/cpu/flush_denormals.h"
 #include "engine/cpu/host_resources.h"
+#include "engine/cpu/kernel_checks.h"
+#include "engine/cpu/kernels/amx_attention.h"
 #include "engine/cpu/kernels/amx_int.h"
+#include "engine/cpu/kernels/attention.h"
 #include "engine/cpu/kernels/i32x16_generic.h"
 #include "engine/cpu/panel_matrix.h"
 #include "tests/catch.h"
@@ -154,6 +157,20 @@ TEST_CASE("the matrix unit's matmuls of integers have the bits of the plain ones
     if (kType == PanelType::kInt8 || kType == PanelType::kInt4) check(kType, kernel);
     check_stored(kType, kernel);
   });
+}
+
+TEST_CASE("the matrix unit's attention has the bits of the plain one") {
+  KernelTable table = generic_kernels();
+  set_attention<AmxProducts<F32x16Generic, EmulatedAmxUnit>>(table, PanelType::kBF16);
+  const KernelChecks checks(generic_kernels());
+  int num_run = 0;
+  for (int i = 0; i < checks.size(); ++i) {
+    if (!checks.name(i).starts_with("attention over ")) continue;
+    INFO(checks.name(i));
+    CHECK(!checks.run(i, table).has_value());
+    ++num_run;
+  }
+  CHECK(num_run > 20);
 }
 
 }  // namespace tgi

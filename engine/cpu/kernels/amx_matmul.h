@@ -13,15 +13,24 @@ namespace tgi {
 
 inline constexpr int64_t kAmxKBlock = 1024;  // columns: two panels of them stay in the caches
 
+// As bf16, denormals as 0 before they can be rounded up to a normal number.
+template <typename V>
+void store_flushed_bf16(const V& x, std::byte* to) {
+  if constexpr (requires { x.store_flushed_bf16(to); }) {
+    x.store_flushed_bf16(to);
+  } else {
+    (x * V::set1(1.0F)).store_bf16(to);
+  }
+}
+
 // x of a bf16 matmul: as bf16, columns in order.
 template <typename V>
 struct AmxBf16X {
   static int64_t x_bytes(int64_t k, int64_t /*group_size*/) { return round_up(k, kPairBlock) * 2; }
   static void prepare(const float* x, int64_t k, int64_t /*group_size*/, std::byte* out) {
     const int64_t padded = round_up(k, kPairBlock);
-    // The product turns denormals to 0 before they can be rounded up to a normal number.
     for (int64_t i = 0; i < padded; i += 16) {
-      (V::load_first(x + i, k - i) * V::set1(1.0F)).store_bf16(out + i * 2);
+      store_flushed_bf16(V::load_first(x + i, k - i), out + i * 2);
     }
   }
 };

@@ -1,8 +1,9 @@
 // The matrix unit: eight tiles of 16 rows of 64 bytes. As instructions, and in plain C++ with the
 // same results bit for bit, so that what is built on it can be tested on any processor.
 //
-// Tiles 0 to 3 are sums, 4 and 5 hold rows of x, 6 and 7 lines of panels; sums 2i + j are those of
-// x 4 + i and lines 6 + j.
+// Tiles 0 to 3 are sums. Of matmuls 4 and 5 hold rows of x, 6 and 7 lines of panels; sums 2i + j
+// are those of x 4 + i and lines 6 + j. Of attention 4 holds queries and 6 a panel of keys, 5
+// softmax weights and 7 a panel of values.
 #pragma once
 
 #include <cmath>
@@ -28,6 +29,16 @@ struct alignas(64) TileConfig {
       row_bytes[tile] = static_cast<uint16_t>(tile == 4 || tile == 5 ? x_row_bytes : 64);
       rows[tile] = static_cast<uint8_t>(tile < 6 ? 16 : x_row_bytes / 4);
     }
+  }
+
+  // Of attention, for as many query rows at once: panels of 32 columns of keys, or of the values of
+  // 16 positions.
+  [[gnu::always_inline]] static TileConfig of_attention(int query_rows) {
+    TileConfig out(64);
+    for (int tile = 0; tile < 6; ++tile) out.rows[tile] = static_cast<uint8_t>(query_rows);
+    out.row_bytes[5] = 32;
+    out.rows[7] = 8;
+    return out;
   }
 };
 static_assert(sizeof(TileConfig) == 64);
@@ -95,6 +106,20 @@ class AmxUnit {
     if constexpr (kSums == 2) _tile_dpbf16ps(2, 5, 6);
     if constexpr (kSums == 3) _tile_dpbf16ps(3, 5, 7);
   }
+  template <int kSums>
+  void dot_keys() {
+    if constexpr (kSums == 0) _tile_dpbf16ps(0, 4, 6);
+    if constexpr (kSums == 1) _tile_dpbf16ps(1, 4, 6);
+    if constexpr (kSums == 2) _tile_dpbf16ps(2, 4, 6);
+    if constexpr (kSums == 3) _tile_dpbf16ps(3, 4, 6);
+  }
+  template <int kSums>
+  void dot_values() {
+    if constexpr (kSums == 0) _tile_dpbf16ps(0, 5, 7);
+    if constexpr (kSums == 1) _tile_dpbf16ps(1, 5, 7);
+    if constexpr (kSums == 2) _tile_dpbf16ps(2, 5, 7);
+    if constexpr (kSums == 3) _tile_dpbf16ps(3, 5, 7);
+  }
   // Sums of int32 += x . lines, both of signed bytes.
   template <int kSums>
   void dot_int8() {
@@ -133,8 +158,18 @@ class EmulatedAmxUnit {
   }
   template <int kSums>
   void dot_bf16() {
-    constexpr int kX = 4 + kSums / 2;
-    constexpr int kLines = 6 + kSums % 2;
+    dot<kSums, 4 + kSums / 2, 6 + kSums % 2>();
+  }
+  template <int kSums>
+  void dot_keys() {
+    dot<kSums, 4, 6>();
+  }
+  template <int kSums>
+  void dot_values() {
+    dot<kSums, 5, 7>();
+  }
+  template <int kSums, int kX, int kLines>
+  void dot() {
     for (int row = 0; row < 16; ++row) {
       for (int col = 0; col < 16; ++col) {
         float even = 0.0F;

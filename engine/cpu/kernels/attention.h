@@ -6,57 +6,60 @@
 #pragma once
 
 #include <limits>
-#include <type_traits>
 
+#include "engine/cpu/kernels/attention_products.h"
 #include "engine/cpu/kernels/cache_tile.h"
 #include "engine/cpu/kernels/kernel_table.h"
-#include "engine/cpu/kernels/tile.h"
+#include "engine/cpu/kernels/unrolled.h"
 #include "engine/cpu/kernels/vector_math.h"
 #include "engine/cpu/panel_layout.h"
 
 namespace tgi {
 
-// KeyDot multiplies with panels of keys, ValueDot with the 16 positions of a panel of values.
-template <typename KeyDot, typename ValueDot, DType kDType, PairOrder kOrder>
+template <typename Products>
 class AttentionRun {
-  using V = typename KeyDot::V;
+  using V = typename Products::V;
+  using Tile = typename Products::Tile;
 
  public:
   explicit AttentionRun(const AttentionBlock& block)
       : block_(block),
-        width_(round_up(block.value_dim, 16)),
-        q_bytes_(round_up(block.head_dim, kPairBlock) * 4),
-        q_(block.scratch),
-        weights_(q_ + kMaxAttentionRows * q_bytes_),
-        last_values_(weights_ + kMaxAttentionRows * kWeightBytes),
-        sums_(reinterpret_cast<float*>(
-            last_values_ + width_ * (block.values_are_taken() ? kAttentionTile : kChunk) * 4)),
-        scores_(sums_ + kMaxAttentionRows * width_),
-        totals_(scores_ + kMaxAttentionRows * kAttentionTile),
-        scales_(totals_ + kMaxAttentionRows * 16),
+        rows_(lay_out(block, rescale_)),
+        totals_(rows_.scores + kMaxAttentionRows * kAttentionTile),
         tile_(block,
-              last_values_,
-              scales_,
-              reinterpret_cast<std::byte*>(scales_ + 2 * kAttentionTile)) {}
+              last_values(rows_),
+              scales(),
+              reinterpret_cast<std::byte*>(scales() + 2 * kAttentionTile)),
+        products_(block, rows_),
+        is_plain_(!tile_.has_scales() && block.softcap == 0.0F && block.alibi_slopes == nullptr &&
+                  block.distance_bias == nullptr && block.distance_kinds == nullptr) {}
 
   void run() {
     begin();
-    const int64_t last = last_visible(block_.num_rows - 1);
-    const int64_t first_tile = first_visible(0) / kAttentionTile;
+    const int64_t last = last_[rows_.count - 1];
+    const int64_t first_tile = first_[0] / kAttentionTile;
     for (int64_t tile = first_tile; tile <= last / kAttentionTile; ++tile) {
       const int64_t begin = tile * kAttentionTile;
       // Positions that this call may look at; what lies behind was never written.
       const int64_t count = last + 1 - begin < kAttentionTile ? last + 1 - begin : kAttentionTile;
       tile_.begin_keys(begin, count, last);
-      score();
-      for (int64_t r = 0; r < block_.num_rows; ++r) soften(r, begin, count);
-      tile_.begin_values();
-      weigh();
+      for (AttentionPass pass = pass_of(0); pass.count > 0;
+           pass = pass_of(pass.first + pass.count)) {
+        products_.score(tile_, pass);
+        soften(pass, begin);
+        if (pass.first == 0) tile_.begin_values();
+        products_.weigh(tile_, pass);
+      }
     }
     finish();
   }
 
  private:
+  AttentionPass pass_of(int64_t first) const {
+    const int64_t most = products_.rows_at_once();
+    const int64_t left = rows_.count - first;
+    return {.first = first, .count = left < most ? left : most};
+  }
   int64_t query(int64_t r) const { return (block_.first_row + r) / block_.group_size; }
   int64_t head(int64_t r) const { return (block_.first_row + r) % block_.group_size; }
   int64_t position(int64_t r) const { return block_.first_position + query(r); }
@@ -77,8 +80,11 @@ class AttentionRun {
   void begin() {
     for (int64_t r = 0; r < block_.num_rows; ++r) {
       const float* from = block_.q + query(r) * block_.q_stride + head(r) * block_.head_dim;
-      KeyDot::prepare(from, block_.head_dim, 0, q_ + r * q_bytes_);
-      for (int64_t d = 0; d < width_; d += 16) V::zero().store(sums_ + r * width_ + d);
+      products_.prepare_query(from, r);
+      first_[r] = first_visible(r);
+      last_[r] = last_visible(r);
+      float* const sums = rows_.sums + r * rows_.width;
+      for (int64_t d = 0; d < rows_.width; d += 16) V::zero().store(sums + d);
       V::zero().store(totals_ + r * 16);
       max_[r] = -std::numeric_limits<float>::infinity();
       if (block_.sinks != nullptr) {
@@ -89,114 +95,86 @@ class AttentionRun {
     }
   }
 
-  // Calls run with the number of panels that suits the tiles of rows: few rows need several panels
-  // to keep the multipliers busy.
-  template <typename Run>
-  void with_panels(Run run) const {
-    const RowTiles tiles(block_.num_rows);
-    const int64_t highest = tiles.size(tiles.num_tiles - 1);
-    if (highest == 1) return run.template operator()<KeyDot::panels_for(1)>();
-    if (highest <= 3) return run.template operator()<KeyDot::panels_for(3)>();
-    return run.template operator()<KeyDot::panels_for(kMaxTileRows)>();
+  // Scores become weights exp(score - max), prepared; rescale_ is what all before must be
+  // multiplied by. `begin`: of the tile. First the rows' highest scores, then all weights: one row
+  // after the other would wait for each.
+  void soften(const AttentionPass& pass, int64_t begin) {
+    const bool all_seen = last_[pass.first] + 1 - begin >= kAttentionTile &&
+                          first_[pass.first + pass.count - 1] <= begin;
+    all_seen&& is_plain_ ? soften_rows<true>(pass, begin) : soften_rows<false>(pass, begin);
   }
 
-  // Calls run(prefetch, tile of rows) for all tiles of rows; the first one fetches the panels of
-  // the next tile of positions, because blocks lie anywhere and the processor can't guess them.
-  template <int NP, typename Prefetch, typename Run>
-  void for_row_tiles(const Prefetch& next, bool has_next, Run run) const {
-    const RowTiles tiles(block_.num_rows);
-    for (int64_t t = 0; t < tiles.num_tiles; ++t) {
-      with_rows(tiles.size(t), [&]<int MR>() {
-        if constexpr (MR * NP <= KeyDot::kMaxAccumulators) {
-          if (t == 0 && has_next) {
-            run.template operator()<MR>(next, tiles.begin(t));
-          } else {
-            run.template operator()<MR>(NoPrefetch{}, tiles.begin(t));
-          }
+  // Plain: products times the scale are the scores, and all are seen.
+  template <bool kIsPlain>
+  void soften_rows(const AttentionPass& pass, int64_t begin) {
+    float* const scores = rows_.scores;
+    alignas(64) float highest[kMaxAttentionRows];
+    const V scale = V::set1(block_.scale);
+    for (int64_t i = 0; i < pass.count; ++i) {
+      float* const row = scores + i * kAttentionTile;
+      if constexpr (!kIsPlain) adjust(pass.first + i, begin, row);
+      V high = V::set1(-std::numeric_limits<float>::infinity());
+      unrolled<kChunksPerTile>(TGI_UNROLLED(c) {
+        const V x = V::load(row + c.value * kChunk);
+        high = V::max(kIsPlain ? x * scale : x, high);
+      });
+      highest[i] = high.max_lane();
+    }
+    alignas(64) float base[kMaxAttentionRows];
+    for (int64_t i = 0; i < pass.count; i += 16) raise_max(pass, i, highest + i, base + i);
+
+    std::byte* weights = rows_.weights;
+    float* total = totals_ + pass.first * 16;
+    for (int64_t i = 0; i < pass.count; ++i, weights += kWeightBytes, total += 16) {
+      const float* const row = scores + i * kAttentionTile;
+      const V row_base = V::set1(base[i]);
+      V sum = V::zero();
+      unrolled<kChunksPerTile>(TGI_UNROLLED(c) {
+        const V x = V::load(row + c.value * kChunk);
+        V weight = weight_of((kIsPlain ? x * scale : x) - row_base);
+        sum = sum + weight;
+        if constexpr (!kIsPlain) {
+          if (tile_.has_scales()) weight = weight * tile_.value_scales(c.value);
         }
+        Products::prepare_weights(weight, c.value, weights);
       });
+      V::fma(V::load(total), V::set1(rescale_[pass.first + i]), sum).store(total);
     }
   }
 
-  // scores (num_rows, 64) = q k^T for the chunks that hold positions of the tile.
-  void score() {
-    const int64_t num_chunks = tile_.num_chunks();
-    with_panels([&]<int NP>() {
-      int64_t c = 0;
-      for (; c + NP <= num_chunks; c += NP) score_chunks<NP>(c);
-      for (; c < num_chunks; ++c) score_chunks<1>(c);
-    });
+  // Of up to 16 rows of the pass, from row i on: `highest` of this tile; `base` is what comes off
+  // their scores.
+  void raise_max(const AttentionPass& pass, int64_t i, const float* highest, float* base) {
+    const V lowest = V::set1(-std::numeric_limits<float>::infinity());
+    const int64_t r = pass.first + i;
+    const V old_max = V::load_first(max_ + r, pass.count - i);
+    const V new_max = V::max(V::load_first(highest, pass.count - i), old_max);
+    const V bases = V::select(V::equal(new_max, lowest), V::zero(), new_max);
+    bases.store(base);
+    new_max.store_first(max_ + r, pass.count - i);
+    vector_exp(old_max - bases).store_first(rescale_ + r, pass.count - i);
   }
 
-  template <int NP>
-  void score_chunks(int64_t first) {
-    const std::byte* panels[NP];
-    PrefetchOther<NP> ahead;
-    for (int j = 0; j < NP; ++j) {
-      panels[j] = tile_.key_panel(first + j);
-      ahead.panels[j] = tile_.next_key_panel(first + j);
-    }
-    for_row_tiles<NP>(ahead, tile_.fetches_keys(), [&]<int MR>(const auto& prefetch, int64_t row) {
-      V sums[MR][NP];
-      fill_tile(sums, V::zero());
-      const KeyDot dot(block_.head_dim, 0);
-      dot.template accumulate<MR, NP>(q_ + row * q_bytes_, q_bytes_, 0, block_.head_dim, panels,
-                                      sums, prefetch);
-      float* out = scores_ + row * kAttentionTile + first * kChunk;
-      unrolled<MR>(TGI_UNROLLED(r) {
-        unrolled<NP>(TGI_UNROLLED(j) {
-          sums[r.value][j.value].store(out + r.value * kAttentionTile + j.value * kChunk);
-        });
-      });
-    });
-  }
-
-  // Row r of the scores becomes weights exp(score - max), those of the chunks that hold the first
-  // `count` positions prepared; rescale_[r] is what all before must be multiplied by.
-  void soften(int64_t r, int64_t begin, int64_t count) {
-    const float infinity = std::numeric_limits<float>::infinity();
-    float* const row = scores_ + r * kAttentionTile;
-    const int64_t num_seen = last_visible(r) + 1 - begin;  // of the tile; may be <= 0 or > 64
-    const int64_t num_gone = first_visible(r) - begin;     // left the window; may be < 0
-    const bool all_seen = num_seen >= kAttentionTile && num_gone <= 0;
-    const V hidden = V::set1(-infinity);
-    V x[kChunksPerTile];
-    V highest = hidden;
+  // The products of row r become its scores. Chunks that were never multiplied hold old numbers; no
+  // lane of them is seen.
+  [[gnu::noinline]] void adjust(int64_t r, int64_t begin, float* row) const {
+    const int64_t num_seen = last_[r] + 1 - begin;  // of the tile; may be <= 0 or > 64
+    const int64_t num_gone = first_[r] - begin;     // left the window; may be < 0
+    const V hidden = V::set1(-std::numeric_limits<float>::infinity());
     for (int c = 0; c < kChunksPerTile; ++c) {
-      // Chunks that were never scored hold old numbers; no lane of them is seen.
-      x[c] = V::load(row + c * kChunk) * score_scale(c);
+      V x = V::load(row + c * kChunk) * score_scale(c);
       if (block_.distance_kinds != nullptr && num_seen > c * kChunk) {
-        x[c] = V::fma(distance_products(r, begin + c * kChunk), V::set1(block_.scale), x[c]);
+        x = V::fma(distance_products(r, begin + c * kChunk), V::set1(block_.scale), x);
       }
       if (block_.softcap != 0.0F) {
-        x[c] = V::set1(block_.softcap) * vector_tanh(x[c] / V::set1(block_.softcap));
+        x = V::set1(block_.softcap) * vector_tanh(x / V::set1(block_.softcap));
       }
-      if (block_.alibi_slopes != nullptr) x[c] = biased(x[c], r, begin + c * kChunk);
-      if (block_.distance_bias != nullptr) x[c] = x[c] + distance_bias(r, begin + c * kChunk);
-      if (!all_seen) {
-        const auto seen = V::and_not(V::first_lanes(num_seen - c * kChunk),
-                                     V::first_lanes(num_gone - c * kChunk));
-        x[c] = V::select(seen, x[c], hidden);
-      }
-      highest = V::max(x[c], highest);
+      if (block_.alibi_slopes != nullptr) x = biased(x, r, begin + c * kChunk);
+      if (block_.distance_bias != nullptr) x = x + distance_bias(r, begin + c * kChunk);
+      const auto seen =
+          V::and_not(V::first_lanes(num_seen - c * kChunk), V::first_lanes(num_gone - c * kChunk));
+      V::select(seen, x, hidden).store(row + c * kChunk);
     }
-    const float tile_max = highest.max_lane();
-    const float new_max = tile_max > max_[r] ? tile_max : max_[r];
-    const V base = V::set1(new_max == -infinity ? 0.0F : new_max);
-    V total = V::zero();
-    for (int c = 0; c < kChunksPerTile; ++c) {
-      const V weight = weight_of(x[c] - base);
-      (tile_.has_scales() ? weight * tile_.value_scales(c) : weight).store(row + c * kChunk);
-      total = total + weight;
-    }
-    for (int64_t i = 0; i < count; i += kChunk) {
-      ValueDot::prepare(row + i, kChunk, 0, weights_ + r * kWeightBytes + i * 4);
-    }
-    const bool keeps_max = new_max == max_[r] && new_max != -infinity;
-    const V rescale = keeps_max ? V::set1(1.0F) : vector_exp(V::set1(max_[r]) - base);
-    V::fma(V::load(totals_ + r * 16), rescale, total).store(totals_ + r * 16);
-    rescale.store_first(rescale_ + r, 1);
-    max_[r] = new_max;
   }
 
   V score_scale(int64_t chunk) const {
@@ -248,47 +226,8 @@ class AttentionRun {
   }
 
   static V weight_of(V x) {
-    if constexpr (kDType == DType::kBF16) return vector_exp_coarse(x);
+    if constexpr (Tile::kType == DType::kBF16) return vector_exp_coarse(x);
     return vector_exp(x);
-  }
-
-  // sums (num_rows, value_dim) = sums * rescale + weights v.
-  void weigh() {
-    const int64_t num_panels = width_ / 16;
-    with_panels([&]<int NP>() {
-      int64_t panel = 0;
-      for (; panel + NP <= num_panels; panel += NP) weigh_panels<NP>(panel);
-      for (; panel < num_panels; ++panel) weigh_panels<1>(panel);
-    });
-  }
-
-  template <int NP>
-  void weigh_panels(int64_t panel) {
-    for_row_tiles<NP>(PrefetchOther<NP>{}, tile_.fetches_values(),
-                      [&]<int MR>(const auto& prefetch, int64_t row) {
-                        V sums[MR][NP];
-                        float* const out = sums_ + row * width_ + panel * 16;
-                        for (int r = 0; r < MR; ++r) {
-                          const V rescale = V::set1(rescale_[row + r]);
-                          for (int j = 0; j < NP; ++j)
-                            sums[r][j] = V::load(out + r * width_ + j * 16) * rescale;
-                        }
-                        for (int64_t c = 0; c < tile_.num_chunks(); ++c) {
-                          const std::byte* panels[NP];
-                          tile_.value_panels(c, panel, panels);
-                          auto ahead = prefetch;
-                          if constexpr (!std::is_same_v<decltype(ahead), NoPrefetch>) {
-                            tile_.next_value_panels(c, panel, ahead.panels);
-                          }
-                          const ValueDot dot(kChunk, 0);
-                          dot.template accumulate<MR, NP>(
-                              weights_ + row * kWeightBytes + c * kChunk * 4, kWeightBytes, 0,
-                              kChunk, panels, sums, ahead);
-                        }
-                        for (int r = 0; r < MR; ++r) {
-                          for (int j = 0; j < NP; ++j) sums[r][j].store(out + r * width_ + j * 16);
-                        }
-                      });
   }
 
   void finish() {
@@ -298,34 +237,54 @@ class AttentionRun {
       for (int64_t d = 0; d < block_.value_dim; d += 16) {
         // + 0 makes one zero of both, as the sign of a zero may depend on how many hidden positions
         // were weighed with 0.
-        const V mean = V::load(sums_ + r * width_ + d) / total + V::zero();
+        const V mean = V::load(rows_.sums + r * rows_.width + d) / total + V::zero();
         mean.store_first(to + d, block_.value_dim - d);
       }
     }
   }
 
-  static constexpr int64_t kWeightBytes = kAttentionTile * 4;
+  static AttentionRows lay_out(const AttentionBlock& block, float* rescale) {
+    AttentionRows out{.count = block.num_rows,
+                      .width = round_up(block.value_dim, 16),
+                      .q_bytes = round_up(block.head_dim, kPairBlock) * 4,
+                      .q = block.scratch,
+                      .rescale = rescale};
+    out.weights = out.q + kMaxAttentionRows * out.q_bytes;
+    const int64_t positions = block.values_are_taken() ? kAttentionTile : kChunk;
+    out.sums = reinterpret_cast<float*>(out.weights + kMaxAttentionRows * kWeightBytes +
+                                        out.width * positions * 4);
+    out.scores = out.sums + kMaxAttentionRows * out.width;
+    return out;
+  }
+  // (width / 16 panels) of the last chunk, or for each of the tile where values are taken out of
+  // keys or codes.
+  static std::byte* last_values(const AttentionRows& rows) {
+    return rows.weights + kMaxAttentionRows * kWeightBytes;
+  }
+  float* scales() const { return totals_ + kMaxAttentionRows * 16; }  // (2, 64), of codes
 
   const AttentionBlock& block_;
-  const int64_t width_;       // value_dim rounded up to 16
-  const int64_t q_bytes_;     // of a prepared row
-  std::byte* const q_;        // (num_rows, q_bytes)
-  std::byte* const weights_;  // (num_rows, kWeightBytes)
-  // (width / 16 panels) of the last chunk, or for each of the tile where values are taken out of
-  // keys or codes
-  std::byte* const last_values_;
-  float* const sums_;    // (num_rows, width)
-  float* const scores_;  // (num_rows, 64)
-  float* const totals_;  // (num_rows, 16)
-  float* const scales_;  // (2, 64), of codes
-  CacheTile<V, kDType, kOrder> tile_;
+  int64_t first_[kMaxAttentionRows];  // the positions that a row sees
+  int64_t last_[kMaxAttentionRows];
   float max_[kMaxAttentionRows];
   float rescale_[kMaxAttentionRows];
+  const AttentionRows rows_;
+  float* const totals_;  // (num_rows, 16)
+  Tile tile_;
+  Products products_;
+  const bool is_plain_;  // scores are products times the scale
 };
 
-template <typename KeyDot, typename ValueDot, DType kDType, PairOrder kOrder = PairOrder::kAdjacent>
+template <typename Products>
 void attention_block(const AttentionBlock& block) {
-  AttentionRun<KeyDot, ValueDot, kDType, kOrder>(block).run();
+  AttentionRun<Products>(block).run();
+}
+
+template <typename Products>
+constexpr void set_attention(KernelTable& table, PanelType type) {
+  static_assert(Products::kSuitableRows <= kMaxAttentionRows);
+  table.attention_rows[static_cast<size_t>(type)] = Products::kSuitableRows;
+  table.attention[static_cast<size_t>(type)] = attention_block<Products>;
 }
 
 }  // namespace tgi

@@ -17,6 +17,7 @@ inline constexpr int kChunksPerTile = kAttentionTile / kChunk;
 template <typename V, DType kDType, PairOrder kOrder>
 class CacheTile {
  public:
+  static constexpr DType kType = kDType;
   static constexpr PanelLayout kValueLayout{.type = panel_type(kDType),
                                             .cols = kChunk,
                                             .pair_order = kOrder,

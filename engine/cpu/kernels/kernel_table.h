@@ -100,7 +100,7 @@ struct AttentionBlock {
   }
 };
 
-inline constexpr int64_t kMaxAttentionRows = 24;
+inline constexpr int64_t kMaxAttentionRows = 64;
 inline constexpr int64_t kAttentionTile = 64;  // positions; tiles begin at multiples of it
 
 constexpr int64_t attention_scratch_bytes(int64_t head_dim, bool values_are_taken) {
@@ -253,6 +253,9 @@ struct KernelTable {
   std::string_view isa;
 
   PairOrder pair_order;  // of bf16 lines
+  // Rows that suit a call of attention, by panel_type of the KV cache; any number up to
+  // kMaxAttentionRows will do.
+  std::array<int64_t, 3> attention_rows;
 
   std::array<MatmulKernel, kNumPanelTypes> matmul;  // by PanelType
   // For many rows, where another unit of the processor is faster: the same bits. Null where not.

@@ -18,7 +18,8 @@ const KernelTable& avx512bf16_kernels() {
     out.pair_order = PairOrder::kEvenOdd;
     out.matmul[kIndex] = matmul_kernel<BF16>();
     out.pack[kIndex] = pack_panel<F32x16Avx512, DType::kBF16, PairOrder::kEvenOdd>;
-    out.attention[kIndex] = attention_block<BF16, ValuesBF16, DType::kBF16, PairOrder::kEvenOdd>;
+    set_attention<VectorProducts<BF16, ValuesBF16, DType::kBF16, PairOrder::kEvenOdd>>(
+        out, PanelType::kBF16);
     return out;
   }();
   return table;

@@ -26,9 +26,10 @@ constexpr KernelTable make_kernel_table(std::string_view isa) {
   using F16 = DotPlain<V, LineF16>;
   using BF16 = DotPairs<FmaPairs<V>, kPairBlock>;
   using ValuesBF16 = DotPairs<FmaPairs<V>, kValuePairBlock>;
-  return {
+  KernelTable out{
       .isa = isa,
       .pair_order = PairOrder::kAdjacent,
+      .attention_rows = {},
       .matmul = {matmul_kernel<F32>(), matmul_kernel<F16>(), matmul_kernel<BF16>(),
                  matmul_kernel<DotInt<Ints, PanelType::kInt8>>(),
                  matmul_kernel<DotInt<Ints, PanelType::kInt4>>(),
@@ -39,8 +40,7 @@ constexpr KernelTable make_kernel_table(std::string_view isa) {
       .matmul_many = {},
       .pack = {pack_panel<V, DType::kF32>, pack_panel<V, DType::kF16>, pack_panel<V, DType::kBF16>,
                quantise_panel<V, QuantiseInt8<V>>, quantise_panel<V, QuantiseInt4<V>>},
-      .attention = {attention_block<F32, F32, DType::kF32>, attention_block<F16, F16, DType::kF16>,
-                    attention_block<BF16, ValuesBF16, DType::kBF16>},
+      .attention = {},
       .rms_norm = rms_norm<V>,
       .layer_norm = layer_norm<V>,
       .gated_activation = {activation_row<V, Activation::kSilu, true>,
@@ -88,6 +88,11 @@ constexpr KernelTable make_kernel_table(std::string_view isa) {
       .decode_e4m3 = V::decode_e4m3,
       .decode_int8 = V::decode_int8,
   };
+  constexpr PairOrder kOrder = PairOrder::kAdjacent;
+  set_attention<VectorProducts<F32, F32, DType::kF32, kOrder>>(out, PanelType::kF32);
+  set_attention<VectorProducts<F16, F16, DType::kF16, kOrder>>(out, PanelType::kF16);
+  set_attention<VectorProducts<BF16, ValuesBF16, DType::kBF16, kOrder>>(out, PanelType::kBF16);
+  return out;
 }
 
 }  // namespace tgi
