@@ -28,8 +28,8 @@ constexpr int32_t kLatentDim = 81;
 constexpr int32_t kLatentHeadDim = 84;
 constexpr int32_t kGroup = 3;  // query heads of a KV head
 constexpr int32_t kBlockSize = 16;
-constexpr int32_t kMostQueries = kMaxAttentionRows / kGroup;
-constexpr int32_t kContext = 75;  // two tiles, the last not full
+constexpr int32_t kMostQueries = 10;  // 30 rows: more than a matrix unit takes at once
+constexpr int32_t kContext = 75;      // two tiles, the last not full
 
 struct AttentionCase {
   int32_t num_queries;  // the last of the context
@@ -45,7 +45,7 @@ constexpr float kBiases[kGroup][5] = {{0.5F, 0.1F, -2.0F, 0.3F, 1.0F},
                                       {-0.5F, 0.4F, 0.0F, 3.0F, 0.25F},
                                       {0.0F, 1.5F, -0.7F, 0.2F, -1.0F}};
 constexpr float kSlopes[kGroup] = {0.5F, 0.1F, 0.0039F};
-// Decoding, some rows, and as many as there may be.
+// Decoding, some rows, and more than go through at once.
 constexpr float kSinks[kGroup] = {2.0F, -0.5F, 90.0F};
 constexpr AttentionCase kAttentionCases[] = {
     {1, 0.0F, 0, nullptr, nullptr},           {3, 20.0F, 0, nullptr, nullptr},

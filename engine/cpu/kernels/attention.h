@@ -101,7 +101,8 @@ class AttentionRun {
   void soften(const AttentionPass& pass, int64_t begin) {
     const bool all_seen = last_[pass.first] + 1 - begin >= kAttentionTile &&
                           first_[pass.first + pass.count - 1] <= begin;
-    all_seen&& is_plain_ ? soften_rows<true>(pass, begin) : soften_rows<false>(pass, begin);
+    if (is_plain_ && all_seen) return soften_rows<true>(pass, begin);
+    soften_rows<false>(pass, begin);
   }
 
   // Plain: products times the scale are the scores, and all are seen.
