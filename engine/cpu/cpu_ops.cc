@@ -173,8 +173,9 @@ void CpuDevice::attention(const AttentionArgs& args) {
     const int64_t in_sequence = task - first_task_[sequence];
     // One KV head after the other, so that keys and values are still in the caches; of a head the
     // last queries first: they see most, and a long task should not begin late.
-    const auto kv_head = static_cast<int32_t>(in_sequence / tasks_of(sequence));
-    const int64_t tile = tasks_of(sequence) - 1 - in_sequence % tasks_of(sequence);
+    const int64_t num_tiles = tasks_of(sequence);
+    const auto kv_head = static_cast<int32_t>(in_sequence / num_tiles);
+    const int64_t tile = num_tiles - 1 - in_sequence % num_tiles;
     const int64_t first_row = tile * rows_per_task;
     const int64_t first_head = int64_t{kv_head} * group_size;
 

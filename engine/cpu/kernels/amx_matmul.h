@@ -13,14 +13,11 @@ namespace tgi {
 
 inline constexpr int64_t kAmxKBlock = 1024;  // columns: two panels of them stay in the caches
 
-// As bf16, denormals as 0 before they can be rounded up to a normal number.
+// As bf16, denormals as 0 before they can be rounded up to a normal number. Vectors whose processor
+// has an instruction for it have their own (native_pairs.h).
 template <typename V>
 void store_flushed_bf16(const V& x, std::byte* to) {
-  if constexpr (requires { x.store_flushed_bf16(to); }) {
-    x.store_flushed_bf16(to);
-  } else {
-    (x * V::set1(1.0F)).store_bf16(to);
-  }
+  (x * V::set1(1.0F)).store_bf16(to);
 }
 
 // x of a bf16 matmul: as bf16, columns in order.

@@ -44,10 +44,10 @@ struct alignas(64) TileConfig {
 static_assert(sizeof(TileConfig) == 64);
 
 #if defined(__AMX_TILE__) || defined(__AMXTILE__)
-// The intrinsics want literal tile numbers. In g++ 12 they are inline assembly that doesn't tell
-// what memory it uses, hence the barriers; its _tile_loadconfig names 8 of the 64 bytes that
-// ldtilecfg reads, so that the stores to the others may be dropped: the instruction stands here
-// with its real operand.
+// The intrinsics want literal tile numbers, so that products are written with numbers as operands.
+// In g++ 12 they are inline assembly that doesn't tell what memory it uses, hence the barriers; its
+// _tile_loadconfig names 8 of the 64 bytes that ldtilecfg reads, so that the stores to the others
+// may be dropped: the instruction stands here with its real operand.
 class AmxUnit {
  public:
   explicit AmxUnit(const TileConfig& config) { asm volatile("ldtilecfg %0" : : "m"(config)); }
@@ -101,32 +101,28 @@ class AmxUnit {
   // Sums of f32 += x (pairs of bf16) . lines.
   template <int kSums>
   void dot_bf16() {
-    if constexpr (kSums == 0) _tile_dpbf16ps(0, 4, 6);
-    if constexpr (kSums == 1) _tile_dpbf16ps(1, 4, 7);
-    if constexpr (kSums == 2) _tile_dpbf16ps(2, 5, 6);
-    if constexpr (kSums == 3) _tile_dpbf16ps(3, 5, 7);
+    dot<kSums, 4 + kSums / 2, 6 + kSums % 2>();
   }
   template <int kSums>
   void dot_keys() {
-    if constexpr (kSums == 0) _tile_dpbf16ps(0, 4, 6);
-    if constexpr (kSums == 1) _tile_dpbf16ps(1, 4, 6);
-    if constexpr (kSums == 2) _tile_dpbf16ps(2, 4, 6);
-    if constexpr (kSums == 3) _tile_dpbf16ps(3, 4, 6);
+    dot<kSums, 4, 6>();
   }
   template <int kSums>
   void dot_values() {
-    if constexpr (kSums == 0) _tile_dpbf16ps(0, 5, 7);
-    if constexpr (kSums == 1) _tile_dpbf16ps(1, 5, 7);
-    if constexpr (kSums == 2) _tile_dpbf16ps(2, 5, 7);
-    if constexpr (kSums == 3) _tile_dpbf16ps(3, 5, 7);
+    dot<kSums, 5, 7>();
   }
   // Sums of int32 += x . lines, both of signed bytes.
   template <int kSums>
   void dot_int8() {
-    if constexpr (kSums == 0) _tile_dpbssd(0, 4, 6);
-    if constexpr (kSums == 1) _tile_dpbssd(1, 4, 7);
-    if constexpr (kSums == 2) _tile_dpbssd(2, 5, 6);
-    if constexpr (kSums == 3) _tile_dpbssd(3, 5, 7);
+    asm volatile("tdpbssd %%tmm%c2, %%tmm%c1, %%tmm%c0"
+                 :
+                 : "i"(kSums), "i"(4 + kSums / 2), "i"(6 + kSums % 2));
+  }
+
+ private:
+  template <int kSums, int kX, int kLines>
+  static void dot() {
+    asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(kSums), "i"(kX), "i"(kLines));
   }
 };
 #endif

@@ -69,20 +69,16 @@ class VectorProducts {
 
   int64_t rows_at_once() const { return rows_.count; }
   void score(const Tile& tile, const AttentionPass& /*all*/) const {
-    const int64_t num_chunks = tile.num_chunks();
     with_panels([&]<int NP>() {
-      int64_t c = 0;
-      for (; c + NP <= num_chunks; c += NP) score_chunks<NP>(tile, c);
-      for (; c < num_chunks; ++c) score_chunks<1>(tile, c);
+      for_panels<NP>(tile.num_chunks(),
+                     [&]<int Panels>(int64_t chunk) { score_chunks<Panels>(tile, chunk); });
     });
   }
 
   void weigh(const Tile& tile, const AttentionPass& /*all*/) const {
-    const int64_t num_panels = rows_.width / 16;
     with_panels([&]<int NP>() {
-      int64_t panel = 0;
-      for (; panel + NP <= num_panels; panel += NP) weigh_panels<NP>(tile, panel);
-      for (; panel < num_panels; ++panel) weigh_panels<1>(tile, panel);
+      for_panels<NP>(rows_.width / 16,
+                     [&]<int Panels>(int64_t panel) { weigh_panels<Panels>(tile, panel); });
     });
   }
 

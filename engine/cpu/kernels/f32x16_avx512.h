@@ -109,12 +109,6 @@ struct LanesAvx512 {
     const __m512i quiet = _mm512_or_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(0x40));
     store_halves(to, _mm512_cvtepi32_epi16(_mm512_mask_mov_epi32(rounded, is_nan(*this), quiet)));
   }
-#if defined(__AVX512BF16__)
-  // Denormals as 0, as the matrix unit and the bf16 dot product take them.
-  void store_flushed_bf16(std::byte* to) const {
-    store_halves(to, reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(all)));
-  }
-#endif
 
   static void transpose_words(const std::byte* const* rows, std::byte* out) {
     __m512i t[16];
@@ -168,12 +162,8 @@ struct LanesAvx512 {
   static LanesAvx512 min(const LanesAvx512& a, const LanesAvx512& b) {
     return {_mm512_min_ps(a.all, b.all)};
   }
-  LanesAvx512 abs() const {
-    return {_mm512_andnot_ps(_mm512_set1_ps(-0.0F), all)};
-  }
-  LanesAvx512 operator-() const {
-    return {_mm512_xor_ps(_mm512_set1_ps(-0.0F), all)};
-  }
+  LanesAvx512 abs() const { return {_mm512_andnot_ps(_mm512_set1_ps(-0.0F), all)}; }
+  LanesAvx512 operator-() const { return {_mm512_xor_ps(_mm512_set1_ps(-0.0F), all)}; }
   LanesAvx512 with_sign_of(const LanesAvx512& other) const {
     return {_mm512_or_ps(all, _mm512_and_ps(_mm512_set1_ps(-0.0F), other.all))};
   }
@@ -203,12 +193,8 @@ struct LanesAvx512 {
   static Mask equal(const LanesAvx512& a, const LanesAvx512& b) {
     return _mm512_cmp_ps_mask(a.all, b.all, _CMP_EQ_OQ);
   }
-  static uint32_t mask_bits(Mask mask) {
-    return mask;
-  }
-  static Mask and_not(Mask a, Mask b) {
-    return static_cast<Mask>(a & ~b);
-  }
+  static uint32_t mask_bits(Mask mask) { return mask; }
+  static Mask and_not(Mask a, Mask b) { return static_cast<Mask>(a & ~b); }
   static LanesAvx512 select(Mask mask, const LanesAvx512& yes, const LanesAvx512& no) {
     return {_mm512_mask_blend_ps(mask, no.all, yes.all)};
   }
@@ -227,9 +213,7 @@ struct LanesAvx512 {
   }
 
  private:
-  __m256 upper_half() const {
-    return _mm512_extractf32x8_ps(all, 1);
-  }
+  __m256 upper_half() const { return _mm512_extractf32x8_ps(all, 1); }
   static __m256i load_halves(const std::byte* from) {
     return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
   }

@@ -5,16 +5,19 @@
 #include "engine/cpu/kernels/amx_matmul.h"
 #include "engine/cpu/kernels/attention.h"
 #include "engine/cpu/kernels/i32x16_avx512.h"
+#include "engine/cpu/kernels/native_pairs.h"
 
 namespace tgi {
 namespace {
+
+using Attention = AmxProducts<F32x16Avx512, AmxUnit>;
 
 // Below so many rows what there is to multiply does not pay for setting up the unit.
 constexpr int32_t kLeastAttentionRows = 3;
 
 void attention(const AttentionBlock& block) {
   if (block.num_rows >= kLeastAttentionRows) {
-    return attention_block<AmxProducts<F32x16Avx512, AmxUnit>>(block);
+    return attention_block<Attention>(block);
   }
   avx512vnni_kernels().attention[static_cast<size_t>(PanelType::kBF16)](block);
 }
@@ -30,7 +33,7 @@ const KernelTable& amx_kernels() {
     out.matmul_many[kBF16] = {.x_bytes = AmxBf16X<V>::x_bytes,
                               .prepare = AmxBf16X<V>::prepare,
                               .block = AmxBf16<V, AmxUnit>::run};
-    set_attention<AmxProducts<V, AmxUnit>>(out, PanelType::kBF16);
+    out.attention_rows[kBF16] = Attention::kSuitableRows;
     out.attention[kBF16] = attention;
     for_integer_panels([&]<PanelType kType>() {
       MatmulKernel& many = out.matmul_many[static_cast<size_t>(kType)];

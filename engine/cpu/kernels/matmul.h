@@ -67,15 +67,6 @@ inline const std::byte* panels_after(const MatmulBlock& block,
   return k_end < block.k ? block.panels + at(k_end) : block.next_panels;
 }
 
-// Calls run.template operator()<Panels>(panel) for `NP` panels at a time, then for those that are
-// left over one by one.
-template <int NP, typename Run>
-[[gnu::always_inline]] inline void for_panels(int64_t num_panels, Run run) {
-  int64_t panel = 0;
-  for (; panel + NP <= num_panels; panel += NP) run.template operator()<NP>(panel);
-  for (; panel < num_panels; ++panel) run.template operator()<1>(panel);
-}
-
 // As many rows as one tile has. The few panels that are left over fetch nothing, here and with many
 // rows: these tiles are compiled once for both.
 template <typename Dot, int MR>

@@ -87,4 +87,11 @@ struct NativePairsOf {
 };
 using NativePairs = NativePairsOf<kAvx512Level>;
 
+// As bf16, denormals as 0: the instruction does both.
+template <int kLevel>
+void store_flushed_bf16(const LanesAvx512<kLevel>& x, std::byte* to) {
+  const auto halves = reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(x.all));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), halves);
+}
+
 }  // namespace tgi

@@ -93,6 +93,15 @@ template <int kLeast = 1, typename Run>
   run.template operator()<kLeast>();
 }
 
+// Calls run.template operator()<Panels>(panel) for `NP` panels at a time, then for those that are
+// left over one by one.
+template <int NP, typename Run>
+[[gnu::always_inline]] inline void for_panels(int64_t num_panels, Run run) {
+  int64_t panel = 0;
+  for (; panel + NP <= num_panels; panel += NP) run.template operator()<NP>(panel);
+  for (; panel < num_panels; ++panel) run.template operator()<1>(panel);
+}
+
 // A tile of panels_for(rows) panels must fit the registers, or with few rows it would be left out.
 template <typename Dot>
 constexpr bool tiles_fit() {
