@@ -19,6 +19,6 @@ and may have
 Their packages are imported inside the functions: a peer that is not installed still has its place in the table.
 """
 
-from . import llama_cpp_peer, openvino_peer, tgi_peer, torch_peer
+from . import llama_cpp_peer, openvino_peer, tgi_peer, torch_peer, vllm_peer
 
-PEERS = {module.NAME: module for module in (tgi_peer, llama_cpp_peer, openvino_peer, torch_peer)}
+PEERS = {module.NAME: module for module in (tgi_peer, vllm_peer, llama_cpp_peer, openvino_peer, torch_peer)}

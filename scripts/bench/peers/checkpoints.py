@@ -4,7 +4,7 @@ import json
 
 # max_position_embeddings is not that of the originals: it has to hold the longest prompt and its answer, and no more,
 # because engines plan their caches by it.
-COMMON = dict(hidden_act="silu", max_position_embeddings=4096, initializer_range=0.02, bos_token_id=1, eos_token_id=2,
+COMMON = dict(hidden_act="silu", max_position_embeddings=8448, initializer_range=0.02, bos_token_id=1, eos_token_id=2,
               dtype="bfloat16")
 SHAPES = {
     "tinyllama-1.1b": COMMON | dict(

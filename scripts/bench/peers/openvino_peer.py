@@ -40,7 +40,7 @@ class Runner:
         self.genai = openvino_genai
         scheduler = openvino_genai.SchedulerConfig()
         scheduler.enable_prefix_caching = False
-        scheduler.max_num_seqs = 64
+        scheduler.max_num_seqs = 128
         scheduler.max_num_batched_tokens = settings["openvino_batch_tokens"]
         scheduler.cache_size = 2
         self.pipe = openvino_genai.ContinuousBatchingPipeline(

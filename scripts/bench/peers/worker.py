@@ -28,13 +28,13 @@ def busy_processor_seconds():
 
 
 class Worker:
-    def __init__(self, log, timeout_s):
+    def __init__(self, log, timeout_s, python=sys.executable):
         self.log = pathlib.Path(log)
         self.timeout_s = timeout_s
         scripts = str(pathlib.Path(__file__).resolve().parent.parent)
         with open(self.log, "wb") as err:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "peers.worker"], cwd=scripts, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                [python, "-m", "peers.worker"], cwd=scripts, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                 stderr=err, env=os.environ | {"PYTHONUNBUFFERED": "1", "TOKENIZERS_PARALLELISM": "false"})
 
     def call(self, do, **arguments):
