@@ -2,8 +2,6 @@
 // VectorProducts of DotPairs: one instruction takes 32 columns of keys, or 16 positions of values.
 #pragma once
 
-#include <algorithm>
-
 #include "engine/cpu/kernels/amx_matmul.h"
 #include "engine/cpu/kernels/amx_unit.h"
 #include "engine/cpu/kernels/attention_products.h"
@@ -93,7 +91,8 @@ class AmxProducts {
   // Up to four panels from `first` on.
   template <bool kFetches>
   void weigh_panels(const Tile& tile, const AttentionPass& pass, int64_t first) {
-    const int64_t num_panels = std::min<int64_t>(kTiles, rows_.width / 16 - first);
+    const int64_t left = rows_.width / 16 - first;
+    const int64_t num_panels = left < kTiles ? left : kTiles;
     float* const sums = rows_.sums + pass.first * rows_.width + first * 16;
     unrolled_types<kTiles>(TGI_UNROLLED_TYPES(j) {
       if (j.value < num_panels) {

@@ -11,7 +11,10 @@
 
 namespace tgi {
 
-inline constexpr int64_t kAmxKBlock = 1024;  // columns: two panels of them stay in the caches
+// Columns of a block: two panels of them are 32 KiB and stay in the nearest cache while x passes
+// by, which is loaded past it. Four products take 4 KiB; all of that from the cache behind it would
+// take longer than they do.
+inline constexpr int64_t kAmxKBlock = 512;
 
 // As bf16, denormals as 0 before they can be rounded up to a normal number. Vectors whose processor
 // has an instruction for it have their own (native_pairs.h).
@@ -45,6 +48,7 @@ class AmxBf16 {
       for (int64_t panel = 0; panel < block.num_panels; panel += 2) {
         const bool one_panel = panel + 1 == block.num_panels;
         for (int64_t k = 0; k < block.k; k += kAmxKBlock) {
+          Ahead ahead(block, panel, k, num_rows);
           for (int64_t r = 0; r < num_rows; r += 32) {
             const Place place{.x = block.x + (row + r) * block.x_stride_bytes,
                               .lines = block.panels + panel * block.panel_bytes,
@@ -53,9 +57,11 @@ class AmxBf16 {
                               .sums = sums.of(r)};
             const bool one_row = num_rows - r <= 16;
             if (one_panel) {
-              one_row ? tiles<1, 1>(unit, block, place) : tiles<2, 1>(unit, block, place);
+              one_row ? tiles<1, 1>(unit, block, place, ahead)
+                      : tiles<2, 1>(unit, block, place, ahead);
             } else {
-              one_row ? tiles<1, 2>(unit, block, place) : tiles<2, 2>(unit, block, place);
+              one_row ? tiles<1, 2>(unit, block, place, ahead)
+                      : tiles<2, 2>(unit, block, place, ahead);
             }
           }
         }
@@ -72,9 +78,41 @@ class AmxBf16 {
     float* sums;             // (32, 32)
   };
 
+  // The lines of the next block of two panels, some of which are fetched with each step of the
+  // tiles, so that all are there when the last rows are done.
+  class Ahead {
+   public:
+    Ahead(const MatmulBlock& block, int64_t panel, int64_t k, int64_t num_rows) {
+      const bool goes_on = k + kAmxKBlock < block.k;
+      const int64_t begin = goes_on ? k + kAmxKBlock : 0;
+      const int64_t next_panel = goes_on ? panel : panel + 2;
+      if (next_panel >= block.num_panels) return;
+      const bool one_panel = next_panel + 1 == block.num_panels;
+      next_[0] = block.panels + next_panel * block.panel_bytes + begin * 32;
+      next_[1] = next_[0] + (one_panel ? 0 : block.panel_bytes);
+      const int64_t cols = block.k - begin < kAmxKBlock ? block.k - begin : kAmxKBlock;
+      left_ = round_up(cols, kPairBlock) / 2;
+      const int64_t num_steps = (num_rows + 31) / 32 * (kAmxKBlock / kPairBlock);
+      per_step_ = (left_ + num_steps - 1) / num_steps;
+    }
+    [[gnu::always_inline]] void fetch() {
+      const int64_t count = per_step_ < left_ ? per_step_ : left_;
+      left_ -= count;
+      for (std::byte const*& next : next_) {
+        for (int64_t i = 0; i < count; ++i) __builtin_prefetch(next + i * 64, 0, 2);
+        next += count * 64;
+      }
+    }
+
+   private:
+    const std::byte* next_[2] = {};  // of each panel
+    int64_t left_ = 0;               // lines of each
+    int64_t per_step_ = 0;
+  };
+
   // kRows tiles of 16 rows times kPanels panels.
   template <int kRows, int kPanels>
-  static void tiles(Unit& unit, const MatmulBlock& block, const Place& place) {
+  static void tiles(Unit& unit, const MatmulBlock& block, const Place& place, Ahead& ahead) {
     constexpr bool kTwoRows = kRows == 2;
     constexpr bool kTwoPanels = kPanels == 2;
     const int64_t stride = block.x_stride_bytes;
@@ -88,7 +126,8 @@ class AmxBf16 {
     if constexpr (kTwoRows) begin<2>(unit, first, sums + 16 * 32);
     if constexpr (kTwoRows && kTwoPanels) begin<3>(unit, first, sums + 16 * 32 + 16);
     for (int64_t i = place.begin; i < place.end; i += kPairBlock) {
-      unit.template load<4>(x + i * 2, stride);
+      ahead.fetch();
+      unit.template load_once<4>(x + i * 2, stride);
       unit.template load<6>(lines + i * 32, 64);
       unit.template dot_bf16<0>();
       if constexpr (kTwoPanels) {
@@ -96,7 +135,7 @@ class AmxBf16 {
         unit.template dot_bf16<1>();
       }
       if constexpr (kTwoRows) {
-        unit.template load<5>(x + 16 * stride + i * 2, stride);
+        unit.template load_once<5>(x + 16 * stride + i * 2, stride);
         unit.template dot_bf16<2>();
         if constexpr (kTwoPanels) unit.template dot_bf16<3>();
       }

@@ -86,6 +86,14 @@ class AmxUnit {
     if constexpr (kTile == 6) _tile_loadd(6, from, stride_bytes);
     if constexpr (kTile == 7) _tile_loadd(7, from, stride_bytes);
   }
+  // Of x, past the nearest cache: what else is there stays.
+  template <int kTile>
+  void load_once(const void* from, int64_t stride_bytes) {
+    static_assert(kTile == 4 || kTile == 5);
+    asm volatile("" : : : "memory");
+    if constexpr (kTile == 4) _tile_stream_loadd(4, from, stride_bytes);
+    if constexpr (kTile == 5) _tile_stream_loadd(5, from, stride_bytes);
+  }
   template <int kTile>
   void store(void* to, int64_t stride_bytes) {
     if constexpr (kTile == 0) _tile_stored(0, to, stride_bytes);
@@ -144,6 +152,10 @@ class EmulatedAmxUnit {
       __builtin_memcpy(tiles_[kTile][row], static_cast<const std::byte*>(from) + row * stride_bytes,
                        config_.row_bytes[kTile]);
     }
+  }
+  template <int kTile>
+  void load_once(const void* from, int64_t stride_bytes) {
+    load<kTile>(from, stride_bytes);
   }
   template <int kTile>
   void store(void* to, int64_t stride_bytes) {
