@@ -76,7 +76,8 @@ std::string kv_heads(const ipc::KvGroupCounts& groups) {
   std::vector<std::string> parts;
   for (const ipc::KvHeads& row : groups.heads) {
     parts.push_back(fmt::format("{} layer{} of {} heads of {}", row.num_layers,
-                                row.num_layers == 1 ? "" : "s", row.num_kv_heads, row.head_dim));
+                                row.num_layers == 1 ? "" : "s", row.num_kv_heads,
+                                format_head_size(row)));
   }
   if (groups.num_shared > 0) {
     parts.push_back(fmt::format("{} that read{} another's", groups.num_shared,
@@ -230,6 +231,11 @@ void add_others(const ipc::Status& status, std::vector<Row>& rows) {
 }
 
 }  // namespace
+
+std::string format_head_size(const ipc::KvHeads& heads) {
+  if (heads.value_dim == heads.head_dim) return fmt::format("{}", heads.head_dim);
+  return fmt::format("{}, with values of {}", heads.head_dim, heads.value_dim);
+}
 
 std::string format_bytes(int64_t bytes) {
   const auto real = static_cast<double>(bytes);

@@ -23,4 +23,7 @@ std::string format_status(const ipc::Status& status);
 // "1.5 GiB", "12.0 MiB", "800 B".
 std::string format_bytes(int64_t bytes);
 
+// "256", "192, with values of 128"
+std::string format_head_size(const ipc::KvHeads& heads);
+
 }  // namespace tgi

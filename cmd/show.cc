@@ -77,8 +77,9 @@ std::string kv_heads_text(const ipc::ModelFacts& facts) {
   }
   std::vector<std::string> parts;
   for (const ipc::KvHeads& row : facts.kv_heads) {
-    parts.push_back(fmt::format("{} KV heads of {} in {} layer{}", row.num_kv_heads, row.head_dim,
-                                row.num_layers, row.num_layers == 1 ? "" : "s"));
+    parts.push_back(fmt::format("{} KV heads of {} in {} layer{}", row.num_kv_heads,
+                                format_head_size(row), row.num_layers,
+                                row.num_layers == 1 ? "" : "s"));
   }
   if (facts.num_shared_kv_layers > 0) {
     parts.push_back(fmt::format("which {} more layer{}", facts.num_shared_kv_layers,

@@ -90,7 +90,7 @@ static void check_heads(const HeadLayout& heads, const SlotLayout& slots) {
     return check_latents(heads.num_heads, heads.padded_dim(), slots.latent_dim);
   }
   for (const KvHeads& kind : heads.kinds) {
-    check_attention(padded_head_dim(kind.head_dim), heads.num_heads, kind.num_kv_heads);
+    check_attention(padded_dim(kind), heads.num_heads, kind.num_kv_heads);
   }
 }
 

@@ -171,7 +171,7 @@ class CudaDevice final : public Device {
   int32_t max_graph_rows() const;
   int32_t bucket_of(const Batch& batch, const Forward& forward) const;
   bool has_adapters(const Batch& batch);
-  StoreKvLaunch store_launch(KvPlace place, int32_t head_dim, int32_t rope) const;
+  StoreKvLaunch store_launch(KvPlace place, int32_t padded_dim, int32_t rope) const;
   // What ops of layers with a state see of it; layer: among those.
   StateStep conv_step(int32_t layer) const;
   StateStep recurrent_step(int32_t layer) const;

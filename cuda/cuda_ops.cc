@@ -220,9 +220,9 @@ void CudaDevice::add_low_rank(const LowRankArgs& args) {
   launch_low_rank(stream_.get(), low_rank_launch(args));
 }
 
-StoreKvLaunch CudaDevice::store_launch(KvPlace place, int32_t head_dim, int32_t rope) const {
+StoreKvLaunch CudaDevice::store_launch(KvPlace place, int32_t padded_dim, int32_t rope) const {
   StoreKvLaunch launch = {.cache = cache_.of(place),
-                          .cache_head_dim = padded_head_dim(head_dim),
+                          .cache_head_dim = padded_dim,
                           .cache_dtype = kv_.dtype,
                           .key_scales = nullptr,
                           .value_scales = nullptr,
@@ -242,16 +242,16 @@ StoreKvLaunch CudaDevice::store_launch(KvPlace place, int32_t head_dim, int32_t 
 
 void CudaDevice::qk_norm_rope_store_kv(const QkvArgs& args) {
   launch_qk_norm_rope_store_kv(stream_.get(), args,
-                               store_launch(args.place, args.head_dim, args.rope));
+                               store_launch(args.place, padded_dim(args), args.rope));
 }
 
 void CudaDevice::attention(const AttentionArgs& args) {
   if (args.latent_dim > 0) return attend_latents(args);
-  const int32_t padded_dim = padded_head_dim(args.head_dim);
-  if (padded_dim == args.head_dim) return attend(args);
-  // Zeros past a head's end change neither a product nor a sum.
-  TGI_CHECK(args.num_heads <= heads_.num_heads && padded_dim <= heads_.padded_dim());
-  const int64_t cols = int64_t{args.num_heads} * padded_dim;
+  const int32_t dim = padded_dim(args);
+  if (dim == args.head_dim && dim == args.value_cols()) return attend(args);
+  // Zeros past the end of a key or a value change neither a product nor a sum.
+  TGI_CHECK(args.num_heads <= heads_.num_heads && dim <= heads_.padded_dim());
+  const int64_t cols = int64_t{args.num_heads} * dim;
   Tensor q = {.data = padded_heads_,
               .dtype = args.q.dtype,
               .rows = args.q.rows,
@@ -259,13 +259,14 @@ void CudaDevice::attention(const AttentionArgs& args) {
               .stride = cols};
   Tensor out = q;
   out.data = padded_heads_ + static_cast<size_t>(capacity_.max_tokens * cols) * dtype_size(q.dtype);
-  launch_copy_heads(stream_.get(), args.q, args.head_dim, q, padded_dim);
+  launch_copy_heads(stream_.get(), args.q, args.head_dim, q, dim);
   AttentionArgs padded = args;
-  padded.head_dim = padded_dim;
+  padded.head_dim = dim;
+  padded.value_dim = 0;
   padded.q = q;
   padded.out = out;
   attend(padded);
-  launch_copy_heads(stream_.get(), out, padded_dim, args.out, args.head_dim);
+  launch_copy_heads(stream_.get(), out, dim, args.out, args.value_cols());
 }
 
 void CudaDevice::attend(const AttentionArgs& args) {
@@ -303,8 +304,8 @@ void CudaDevice::add(const AddArgs& args) {
 }
 
 void CudaDevice::rotate_and_store_latent(const LatentArgs& args) {
-  launch_rotate_and_store_latent(stream_.get(), args,
-                                 store_launch(args.place, kv_.head_dim, args.rope));
+  launch_rotate_and_store_latent(
+      stream_.get(), args, store_launch(args.place, padded_head_dim(kv_.head_dim), args.rope));
 }
 
 void CudaDevice::head_matmul(const HeadMatmulArgs& args) {

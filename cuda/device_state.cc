@@ -30,13 +30,15 @@ int32_t HeadLayout::common_kv_heads() const {
 
 int32_t HeadLayout::padded_dim() const {
   int32_t out = 0;
-  for (const KvHeads& kind : kinds) out = std::max(out, padded_head_dim(kind.head_dim));
+  for (const KvHeads& kind : kinds) out = std::max(out, cuda::padded_dim(kind));
   return out;
 }
 
 bool HeadLayout::is_padded() const {
-  return std::ranges::any_of(
-      kinds, [](const KvHeads& kind) { return padded_head_dim(kind.head_dim) != kind.head_dim; });
+  return std::ranges::any_of(kinds, [](const KvHeads& kind) {
+    const int32_t dim = cuda::padded_dim(kind);
+    return dim != kind.head_dim || dim != kind.value_cols();
+  });
 }
 
 // Of the pieces that contexts are cut into.
@@ -47,7 +49,7 @@ static int64_t partial_floats_of(const SlotLayout& layout,
   const int32_t num_partials = max_decode_partials(layout.num_slots, plan);
   int64_t out = 0;
   for (const KvHeads& kind : heads.kinds) {
-    const int32_t dim = padded_head_dim(kind.head_dim);
+    const int32_t dim = cuda::padded_dim(kind);
     const int32_t heads_of_item = kind.num_kv_heads / plan.num_kv_heads;
     out = std::max(out, dim > kMaxNarrowDim
                             ? wide_partial_floats(plan.num_blocks, dim)

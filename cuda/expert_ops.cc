@@ -13,13 +13,13 @@ void CudaDevice::route(const RouteArgs& args) {
   TGI_CHECK(args.logits.rows <= slot_layout_->max_batch_tokens &&
             args.logits.cols <= slot_layout_->num_experts &&
             args.rule.top_k <= slot_layout_->experts_per_token);
-  routes_ = plan_routes(expert_memory_, args.logits.rows, args.logits.cols, args.rule.top_k,
+  routes_ = plan_routes(expert_memory_, args.logits.rows, args.logits.cols, args.rule,
                         plan_options_.deterministic);
   launch_route(stream_.get(), args, routes_);
 }
 
 void CudaDevice::expert_matmul(const ExpertMatmulArgs& args) {
-  TGI_CHECK(static_cast<int32_t>(args.experts.size()) == routes_.num_experts);
+  TGI_CHECK(static_cast<int32_t>(args.experts.size()) == routes_.num_matrices);
   const auto& first = static_cast<const CudaMatrix&>(*args.experts.front().w);
   const ExpertMatmulLaunch launch = {
       .experts = expert_tables_.table_of(stream_.get(), args.experts),
@@ -41,6 +41,7 @@ void CudaDevice::add_low_rank_to_experts(const ExpertLowRankArgs& args) {
   for (int64_t first = 0; first < routes_.num_rows(); first += room) {
     launch.choices = {.rows = routes_.memory.rows,
                       .experts = routes_.memory.experts,
+                      .num_matrices = routes_.num_matrices,
                       .top_k = routes_.top_k,
                       .x_is_routed = args.x_is_routed,
                       .first = first};

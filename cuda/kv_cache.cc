@@ -11,7 +11,7 @@ namespace tgi::cuda {
 namespace {
 
 int64_t bytes_of_row(const KvLayout& layout, const KvHeads& heads) {
-  return padded_head_dim(heads.head_dim) * static_cast<int64_t>(dtype_size(layout.dtype));
+  return padded_dim(heads) * static_cast<int64_t>(dtype_size(layout.dtype));
 }
 
 // Of the keys, or the values, of one block.

@@ -222,6 +222,7 @@ std::span<const Field<KvHeads>> fields<KvHeads>() {
       field<&KvHeads::num_layers>("num_layers"),
       field<&KvHeads::num_kv_heads>("num_kv_heads"),
       field<&KvHeads::head_dim>("head_dim"),
+      field<&KvHeads::value_dim>("value_dim"),
   };
   return kFields;
 }

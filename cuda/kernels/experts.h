@@ -34,6 +34,7 @@ struct ExpertMemory {
 struct ExpertRoutes {
   ExpertMemory memory;
   int32_t num_experts = 0;
+  int32_t num_matrices = 0;  // experts past them give what they read
   int32_t num_tokens = 0;
   int32_t top_k = 0;
   bool has_blocks = false;  // tiles are those of matmul_block.cuh, else those of matmul_tile.cuh
@@ -48,7 +49,7 @@ struct ExpertRoutes {
 ExpertRoutes plan_routes(const ExpertMemory& memory,
                          int64_t num_tokens,
                          int64_t num_experts,
-                         int32_t top_k,
+                         const RouteRule& rule,
                          bool one_kernel);
 
 inline constexpr int32_t kMaxExpertGroups = 64;

@@ -263,7 +263,8 @@ __global__ void __launch_bounds__(32 * kSortWarps)
 
   // Where an expert's tiles stand depends on where its rows begin alone: with few rows there is a
   // tile for each row, of which the first few are used; with many there is room for one that is
-  // not full.
+  // not full. The rows of an expert without a matrix are no work.
+  const bool has_matrix = self < routes.num_matrices;
   const int32_t after = begin + total;
   const int32_t size = routes.tile_rows;
   const int32_t first_tile = tile_for_each_row ? begin : begin / size + self;
@@ -271,7 +272,7 @@ __global__ void __launch_bounds__(32 * kSortWarps)
   for (auto tile = first_tile + static_cast<int32_t>(threadIdx.x); tile < end_tile;
        tile += 32 * kSortWarps) {
     const int32_t row = begin + (tile - first_tile) * size;
-    routes.memory.tiles[tile] = {self, row, max(min(after - row, size), 0)};
+    routes.memory.tiles[tile] = {self, row, has_matrix ? max(min(after - row, size), 0) : 0};
   }
 }
 
@@ -295,6 +296,8 @@ __global__ void combine_experts(ExpertRoutes routes,
                                 bool is_weighted,
                                 const T* x,
                                 int64_t x_stride,
+                                const T* given,
+                                int64_t given_stride,
                                 T* out,
                                 int64_t out_stride,
                                 int32_t cols) {
@@ -304,10 +307,14 @@ __global__ void combine_experts(ExpertRoutes routes,
   const auto col = static_cast<int32_t>(blockIdx.y * blockDim.x + threadIdx.x) * N;
   if (col >= cols) return;
   const int32_t* const rows = routes.memory.rows + token * routes.top_k;
+  const int32_t* const experts = routes.memory.experts + token * routes.top_k;
   const float* const weights = routes.memory.weights + token * routes.top_k;
   float sums[N] = {};
   for (int32_t i = 0; i < routes.top_k; ++i) {
-    const Vector<T, N> values = load<T, N>(x + rows[i] * x_stride + col);
+    const bool has_matrix = experts[i] < routes.num_matrices;
+    if (!has_matrix && given == nullptr) continue;
+    const T* const from = has_matrix ? x + rows[i] * x_stride : given + token * given_stride;
+    const Vector<T, N> values = load<T, N>(from + col);
     const float weight = is_weighted ? 1.0F : weights[i];
 #pragma unroll
     for (int n = 0; n < N; ++n) sums[n] = fmaf(weight, to_float(values.at[n]), sums[n]);
@@ -329,12 +336,13 @@ bool has_tile_for_each_row(const ExpertRoutes& routes) {
 ExpertRoutes plan_routes(const ExpertMemory& memory,
                          int64_t num_tokens,
                          int64_t num_experts,
-                         int32_t top_k,
+                         const RouteRule& rule,
                          bool one_kernel) {
   ExpertRoutes out = {.memory = memory,
                       .num_experts = static_cast<int32_t>(num_experts),
+                      .num_matrices = static_cast<int32_t>(num_experts) - rule.num_identity,
                       .num_tokens = static_cast<int32_t>(num_tokens),
-                      .top_k = top_k,
+                      .top_k = rule.top_k,
                       .tile_rows = 8};
   const auto is_filled = [&](int32_t rows) { return rows * num_experts < out.num_rows(); };
   while (out.tile_rows < 64 && is_filled(out.tile_rows)) out.tile_rows *= 2;
@@ -386,11 +394,15 @@ void launch_combine_experts(cudaStream_t stream,
                             const CombineArgs& args,
                             const ExpertRoutes& routes) {
   if (args.out.rows == 0) return;
-  with_width(args.out.dtype, is_wide(args.x) && is_wide(args.out), [&](auto element, auto width) {
+  const bool all_wide =
+      is_wide(args.x) && is_wide(args.out) && (args.given == nullptr || is_wide(*args.given));
+  with_width(args.out.dtype, all_wide, [&](auto element, auto width) {
     using T = decltype(element);
     launch(stream, elementwise(args.out.rows, args.out.cols, width()), combine_experts<T, width()>,
-           routes, args.is_weighted, args.x.as<const T>(), args.x.stride, args.out.as<T>(),
-           args.out.stride, static_cast<int32_t>(args.out.cols));
+           routes, args.is_weighted, args.x.as<const T>(), args.x.stride,
+           args.given == nullptr ? nullptr : args.given->as<const T>(),
+           args.given == nullptr ? 0 : args.given->stride, args.out.as<T>(), args.out.stride,
+           static_cast<int32_t>(args.out.cols));
   });
 }
 

@@ -33,7 +33,9 @@ __device__ __forceinline__ LowRankRow row_at(const LowRankLaunch& args, int64_t 
   if (args.choices.rows != nullptr) {
     const int64_t choice = args.choices.first + index;
     token = choice / args.choices.top_k;
-    number += args.choices.experts[choice];
+    const int32_t expert = args.choices.experts[choice];
+    if (expert >= args.choices.num_matrices) return row;
+    number += expert;
     row.out = args.choices.rows[choice];
     row.x = args.choices.x_is_routed ? row.out : token;
   } else if (args.logit_rows != nullptr) {

@@ -41,6 +41,7 @@ struct LowRankAdapter {
 struct LowRankChoices {
   const int32_t* rows = nullptr;     // of each choice; null: no experts
   const int32_t* experts = nullptr;  // likewise
+  int32_t num_matrices = 0;          // experts past them have nothing to change
   int32_t top_k = 1;
   bool x_is_routed = false;
   int64_t first = 0;

@@ -1,6 +1,7 @@
 // See rows.h: one warp takes one head of one token, in place: norm, rotation, and of keys and
 // values the way into the cache. The head waits in shared memory, where both partners of a rotation
 // are at hand.
+#include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
@@ -21,8 +22,9 @@ struct HeadShape {
   int32_t num_heads;
   int32_t num_kv_heads;
   int32_t head_dim;
-  int64_t stride;  // of a token's fused row
-  float clip;      // 0: off
+  int32_t value_cols;  // of a head of v
+  int64_t stride;      // of a token's fused row
+  float clip;          // 0: off
   float norm_eps;
   bool is_layer_norm;  // else RMS
   bool norm_after_rope;
@@ -35,8 +37,8 @@ __device__ __forceinline__ void norm_head(const HeadShape& shape,
                                           float* head,
                                           const float* __restrict__ weight,
                                           const float* __restrict__ bias,
+                                          int dim,
                                           int lane) {
-  const int dim = shape.head_dim;
   float sum = 0.0F;
   for (int d = lane; d < dim; d += 32) sum += head[d];
   const float mean = shape.is_layer_norm ? warp_sum(sum) / static_cast<float>(dim) : 0.0F;
@@ -81,12 +83,13 @@ __global__ void norm_rope_store(HeadShape shape,
   const int num_rotated = shape.num_heads + shape.num_kv_heads;
   if (h >= num_rotated + shape.num_kv_heads) return;  // whole warps: no block-wide barrier follows
   const int64_t token = blockIdx.x;                   // there may be more than 65,535
-  T* const in_place = qkv + token * shape.stride + static_cast<int64_t>(h) * shape.head_dim;
-  float* const head = heads[warp];
-  const int dim = shape.head_dim;
-
   const bool is_query = h < shape.num_heads;
   const bool is_value = h >= num_rotated;
+  const int dim = is_value ? shape.value_cols : shape.head_dim;
+  const int column = is_value ? num_rotated * shape.head_dim + (h - num_rotated) * dim : h * dim;
+  T* const in_place = qkv + token * shape.stride + column;
+  float* const head = heads[warp];
+
   const float* weight = is_value ? v_norm : is_query ? q_norm : k_norm;
   const float* bias = is_value ? nullptr : is_query ? q_norm_bias : k_norm_bias;
   const int norm_offset =
@@ -104,13 +107,13 @@ __global__ void norm_rope_store(HeadShape shape,
     head[d] = clips ? clamped(x, shape.clip) : x;
   }
   __syncwarp();
-  if (weight != nullptr && !shape.norm_after_rope) norm_head(shape, head, weight, bias, lane);
+  if (weight != nullptr && !shape.norm_after_rope) norm_head(shape, head, weight, bias, dim, lane);
   if (rotates) {
     const float* const table = kv.cos_sin + token * kv.cos_sin_stride + kv.rope.first_column;
     rotate_head(kv.rope, table, head, head, 1.0F, lane);
     __syncwarp();
   }
-  if (weight != nullptr && shape.norm_after_rope) norm_head(shape, head, weight, bias, lane);
+  if (weight != nullptr && shape.norm_after_rope) norm_head(shape, head, weight, bias, dim, lane);
   if (scales_query) {
     const float scale = scale_at(shape.query_scale, kv.rows[token].position);
     for (int d = lane; d < dim; d += 32) head[d] *= scale;
@@ -151,10 +154,11 @@ void launch_qk_norm_rope_store_kv(cudaStream_t stream,
                                   const QkvArgs& args,
                                   const StoreKvLaunch& kv) {
   if (args.qkv.rows == 0) return;
-  TGI_CHECK(args.head_dim <= kMaxHeadDim);
+  TGI_CHECK(std::max(args.head_dim, args.value_cols()) <= kMaxHeadDim);
   const HeadShape shape = {.num_heads = args.num_heads,
                            .num_kv_heads = args.num_kv_heads,
                            .head_dim = args.head_dim,
+                           .value_cols = args.value_cols(),
                            .stride = args.qkv.stride,
                            .clip = args.clip,
                            .norm_eps = args.norm_eps,

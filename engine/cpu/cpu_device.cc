@@ -83,9 +83,13 @@ int32_t CpuDevice::add_rope(const RopeSpec& rope) {
 }
 
 int64_t CpuDevice::kv_bytes(const KvLayout& layout) const {
-  if (layout.head_dim > kMaxHeadDim) {
-    throw Error(Code::kUnsupported, fmt::format("head_dim {}: the cpu backend goes up to {}",
-                                                layout.head_dim, kMaxHeadDim));
+  int64_t longest = layout.head_dim;
+  for (const std::vector<KvHeads>& group : layout.groups) {
+    for (const KvHeads& heads : group) longest = std::max<int64_t>(longest, heads.value_cols());
+  }
+  if (longest > kMaxHeadDim) {
+    throw Error(Code::kUnsupported,
+                fmt::format("head_dim {}: the cpu backend goes up to {}", longest, kMaxHeadDim));
   }
   return PanelKvCache::bytes(layout);
 }

@@ -69,7 +69,7 @@ void CpuDevice::add_low_rank_to_logits(const LowRankArgs& args, int64_t first) {
 void CpuDevice::add_low_rank_to_experts(const ExpertLowRankArgs& args) {
   if (adapter_rows_.segments().empty()) return;
   expert_adapter_rows_.begin();
-  for (int32_t expert = 0; expert < routes_.num_experts(); ++expert) {
+  for (int32_t expert = 0; expert < routes_.num_matrices(); ++expert) {
     const int32_t site = args.first_site + expert;
     for (int64_t row = routes_.first_row(expert); row < routes_.first_row(expert + 1); ++row) {
       const auto token = static_cast<size_t>(routes_.token_of(row));

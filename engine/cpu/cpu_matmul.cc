@@ -94,7 +94,8 @@ void CpuDevice::expert_matmul(const ExpertMatmulArgs& args) {
   const auto room = static_cast<int64_t>(prepared_.size_bytes());
   expert_tasks_.clear();
   int64_t used = 0;
-  for (int32_t expert = 0; expert < routes_.num_experts(); ++expert) {
+  TGI_CHECK(std::ssize(args.experts) == routes_.num_matrices());
+  for (int32_t expert = 0; expert < routes_.num_matrices(); ++expert) {
     const int64_t num_rows = routes_.first_row(expert + 1) - routes_.first_row(expert);
     if (num_rows == 0) continue;
     const auto& w = static_cast<const PanelMatrix&>(*args.experts[static_cast<size_t>(expert)].w);
@@ -158,7 +159,11 @@ void CpuDevice::combine_experts(const CombineArgs& args) {
     for (int32_t i = 0; i < routes_.top_k(); ++i) {
       const ExpertRoutes::Chosen chosen = routes_.chosen(token, i);
       const float weight = args.is_weighted ? 1.0F : chosen.weight;
-      kernels_.add(out, row_of(args.x, chosen.row), weight, out, args.out.cols);
+      const bool is_identity = routes_.is_identity(chosen.row);
+      if (is_identity && args.given == nullptr) continue;
+      const float* const row =
+          is_identity ? row_of(*args.given, token) : row_of(args.x, chosen.row);
+      kernels_.add(out, row, weight, out, args.out.cols);
     }
   });
 }

@@ -92,8 +92,7 @@ const float* CpuDevice::cos_sin(int32_t rope_index) {
 
 void CpuDevice::qk_norm_rope_store_kv(const QkvArgs& args) {
   const float* table = cos_sin(args.rope);
-  const int64_t width = int64_t{args.num_heads} + 2 * args.num_kv_heads;
-  for_rows(args.qkv.rows, width * args.head_dim * 4,
+  for_rows(args.qkv.rows, args.qkv.cols * 4,
            [&](int64_t token) { store_token(args, table, token); });
 }
 
@@ -103,25 +102,26 @@ void CpuDevice::store_token(const QkvArgs& args, const float* table, int64_t tok
   const RopeSpec* rope = args.rope < 0 ? nullptr : &ropes_[static_cast<size_t>(args.rope)].spec;
   const int32_t num_rotated = args.num_heads + args.num_kv_heads;
   const auto run = args.norm_kind == NormKind::kRms ? kernels_.rms_norm : kernels_.layer_norm;
-  const auto norm = [&](float* head, const float* weight, const float* bias) {
+  const int64_t value_cols = args.value_cols();
+  const auto norm = [&](float* head, const float* weight, const float* bias, int64_t cols) {
     if (weight == nullptr) return;
     run({.eps = args.norm_eps,
          .weight = weight,
          .bias = bias,
          .x = head,
          .out = head,
-         .cols = head_dim});
+         .cols = cols});
   };
-  if (args.clip > 0.0F) clamp_values(row, (num_rotated + args.num_kv_heads) * head_dim, args.clip);
+  if (args.clip > 0.0F) clamp_values(row, args.qkv.cols, args.clip);
   for (int32_t h = 0; h < num_rotated; ++h) {
     float* const head = row + h * head_dim;
     const float* const weight = head_norm_weight(args, h);
-    if (!args.norm_after_rope) norm(head, weight, head_norm_bias(args, h));
+    if (!args.norm_after_rope) norm(head, weight, head_norm_bias(args, h), head_dim);
     if (rope != nullptr) {
       const auto rotate = rope->interleaved ? kernels_.rotate_interleaved : kernels_.rotate_half;
       rotate(head, table + token * rope->rotary_dim, rope->rotary_dim);
     }
-    if (args.norm_after_rope) norm(head, weight, head_norm_bias(args, h));
+    if (args.norm_after_rope) norm(head, weight, head_norm_bias(args, h), head_dim);
   }
   if (args.query_scale.beta != 0.0F) {
     const float scale = scale_at(args.query_scale, batch_->positions[static_cast<size_t>(token)]);
@@ -134,11 +134,11 @@ void CpuDevice::store_token(const QkvArgs& args, const float* table, int64_t tok
   const float* const keys = row + args.num_heads * head_dim;
   float* const values = row + int64_t{num_rotated} * head_dim;
   for (int32_t h = 0; args.v_norm != nullptr && h < args.num_kv_heads; ++h) {
-    norm(values + h * head_dim, args.v_norm->as<const float>(), nullptr);
+    norm(values + h * value_cols, args.v_norm->as<const float>(), nullptr, value_cols);
   }
   for (int32_t h = 0; h < args.num_kv_heads; ++h) {
     kv_->store(args.place, h, blocks[place.context_index / block_size],
-               place.context_index % block_size, keys + h * head_dim, values + h * head_dim);
+               place.context_index % block_size, keys + h * head_dim, values + h * value_cols);
   }
 }
 
@@ -183,11 +183,11 @@ void CpuDevice::attention(const AttentionArgs& args) {
     kv_->describe(args.place, kv_head, block);
     block.q = row_of(args.q, begin) + first_head * args.head_dim;
     block.q_stride = args.q.stride;
-    block.out = mutable_row_of(args.out, begin) + first_head * args.value_dim();
+    block.out = mutable_row_of(args.out, begin) + first_head * args.value_cols();
     block.out_stride = args.out.stride;
     block.group_size = group_size;
     block.head_dim = args.head_dim;
-    block.value_dim = args.value_dim();
+    block.value_dim = args.value_cols();
     block.first_row = static_cast<int32_t>(first_row);
     block.num_rows = static_cast<int32_t>(std::min(rows_per_task, num_rows - first_row));
     block.first_position = token_places_[static_cast<size_t>(begin)].context_index;

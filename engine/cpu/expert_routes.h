@@ -28,6 +28,9 @@ class ExpertRoutes {
   void finish();
 
   int32_t num_experts() const { return num_experts_; }
+  int32_t num_matrices() const { return num_experts_ - rule_.num_identity; }
+  // Whether it is that of an expert without a matrix, which gives what it reads.
+  bool is_identity(int64_t row) const { return row >= first_row(num_matrices()); }
   int32_t top_k() const { return rule_.top_k; }
   int64_t num_rows() const { return num_tokens_ * rule_.top_k; }
   // Rows [first_row(e), first_row(e + 1)) are those of expert e.

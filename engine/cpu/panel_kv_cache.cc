@@ -40,16 +40,16 @@ int64_t PanelKvCache::key_bytes(const KvLayout& layout, int32_t head_dim) {
          chunk_bytes(layout, key_panel(layout, head_dim, PairOrder::kAdjacent).bytes());
 }
 
-int64_t PanelKvCache::value_bytes(const KvLayout& layout, int32_t head_dim) {
+int64_t PanelKvCache::value_bytes(const KvLayout& layout, int32_t value_cols) {
   if (layout.latent_dim > 0) return 0;
-  const int64_t num_panels = round_up(head_dim, kPanelRows) / kPanelRows;
+  const int64_t num_panels = round_up(value_cols, kPanelRows) / kPanelRows;
   return layout.block_size / kPanelRows *
          chunk_bytes(layout, num_panels * value_panel(layout, PairOrder::kAdjacent).bytes());
 }
 
 int64_t PanelKvCache::layer_bytes(const KvLayout& layout, const KvHeads& heads) {
   return heads.num_kv_heads *
-         (key_bytes(layout, heads.head_dim) + value_bytes(layout, heads.head_dim));
+         (key_bytes(layout, heads.head_dim) + value_bytes(layout, heads.value_cols()));
 }
 
 int64_t PanelKvCache::block_bytes(const KvLayout& layout) {
@@ -108,7 +108,7 @@ PanelKvCache::Layer PanelKvCache::describe_layer(const KvHeads& heads) const {
   Layer out{.heads = heads,
             .key_panel = key_panel(layout_, heads.head_dim, pair_order_),
             .key_bytes = key_bytes(layout_, heads.head_dim),
-            .value_bytes = value_bytes(layout_, heads.head_dim)};
+            .value_bytes = value_bytes(layout_, heads.value_cols())};
   for (int64_t d = 0; d < heads.head_dim; ++d) {
     out.key_offsets.push_back(out.key_panel.offset(0, d) * 8 / out.key_panel.bits());
   }
@@ -154,12 +154,13 @@ void PanelKvCache::store_as(const Layer& layer,
   if (v == nullptr) return;
   int64_t at = value_panel_.offset(0, lane) * 8 / kBits;
   const int64_t panel_size = value_panel_.bytes() * 8 / kBits;
+  const int64_t value_cols = layer.heads.value_cols();
   int64_t d = 0;
-  for (; d + kPanelRows <= head_dim; d += kPanelRows, at += panel_size) {
+  for (; d + kPanelRows <= value_cols; d += kPanelRows, at += panel_size) {
     for (int64_t i = 0; i < kPanelRows; ++i)
       put(values, at + i * kStep<kType>, convert_value(v[d + i]));
   }
-  for (int64_t i = 0; d + i < head_dim; ++i)
+  for (int64_t i = 0; d + i < value_cols; ++i)
     put(values, at + i * kStep<kType>, convert_value(v[d + i]));
 }
 
@@ -169,15 +170,14 @@ void PanelKvCache::store_int8(const Layer& layer,
                               int32_t offset,
                               const float* k,
                               const float* v) {
-  const auto scale_of = [&](const float* row) {
-    return row == nullptr ? Int8Scale()
-                          : int8_scale({row, static_cast<size_t>(layer.heads.head_dim)});
+  const auto scale_of = [&](const float* row, int32_t cols) {
+    return row == nullptr ? Int8Scale() : int8_scale({row, static_cast<size_t>(cols)});
   };
   const auto coded_by = [](const Int8Scale& scale) {
     return [scale](float x) { return static_cast<int8_t>(scale.code(x)); };
   };
-  const Int8Scale key_scale = scale_of(k);
-  const Int8Scale value_scale = scale_of(v);
+  const Int8Scale key_scale = scale_of(k, layer.heads.head_dim);
+  const Int8Scale value_scale = scale_of(v, layer.heads.value_cols());
   store_as<PanelType::kBF16, int8_t>(layer, keys, values, offset, k, v, coded_by(key_scale),
                                      coded_by(value_scale));
   const int64_t num_chunks = layout_.block_size / kPanelRows;

@@ -2,7 +2,7 @@
 // matmul. Per layer, block and KV head, for every 16 positions:
 //
 //   keys    one panel: rows are the 16 positions, columns are head_dim
-//   values  head_dim / 16 panels (rounded up): rows are 16 of head_dim, columns are the 16
+//   values  value_cols() / 16 panels (rounded up): rows are 16 of a value, columns are the 16
 //   positions; none where the first columns of the keys are the values (KvLayout.latent_dim)
 //
 // Codes of 8 bits (engine/tensor/cache_codes.h) lie where the numbers of a panel of bf16 would, in
@@ -34,7 +34,8 @@ class PanelKvCache {
 
   const KvLayout& layout() const { return layout_; }
 
-  // k and v: (head_dim), rounded to the cache's type. v is null where keys hold the values.
+  // k: (head_dim), v: (value_cols()), rounded to the cache's type. v is null where keys hold the
+  // values.
   void store(KvPlace place,
              int32_t kv_head,
              int32_t block,
@@ -63,7 +64,7 @@ class PanelKvCache {
   static int64_t chunk_bytes(const KvLayout& layout, int64_t bytes);
   // Bytes of one KV head in one block.
   static int64_t key_bytes(const KvLayout& layout, int32_t head_dim);
-  static int64_t value_bytes(const KvLayout& layout, int32_t head_dim);
+  static int64_t value_bytes(const KvLayout& layout, int32_t value_cols);
   static int64_t layer_bytes(const KvLayout& layout, const KvHeads& heads);  // of one block
   static int64_t block_bytes(const KvLayout& layout);                        // where layers differ
 

@@ -91,13 +91,14 @@ void ReferenceDevice::qk_norm_rope_store_kv(const QkvArgs& args) {
     }
     const float* const k = heads + args.num_heads * dim;
     float* const v = heads + int64_t{args.num_heads + args.num_kv_heads} * dim;
+    const int64_t value_cols = args.value_cols();
     for (int32_t h = 0; args.v_norm != nullptr && h < args.num_kv_heads; ++h) {
-      norm_head(args.norm_kind, v + h * dim, args.v_norm->as<const float>(), nullptr,
-                static_cast<double>(args.norm_eps), dim);
+      norm_head(args.norm_kind, v + h * value_cols, args.v_norm->as<const float>(), nullptr,
+                static_cast<double>(args.norm_eps), value_cols);
     }
     for (int32_t h = 0; h < args.num_kv_heads; ++h) {
       keep(k + h * dim, dim, cached(keys_, args.place, h, sequence, position));
-      keep(v + h * dim, dim, cached(values_, args.place, h, sequence, position));
+      keep(v + h * value_cols, value_cols, cached(values_, args.place, h, sequence, position));
     }
   });
 }
@@ -193,13 +194,13 @@ void ReferenceDevice::attend(
     total += weight;
   }
   std::vector<float>& values = args.latent_dim > 0 ? keys_ : values_;
-  for (int64_t d = 0; d < args.value_dim(); ++d) {
+  for (int64_t d = 0; d < args.value_cols(); ++d) {
     double sum = 0.0;
     for (int64_t j = first; j <= last; ++j) {
       sum += weights[static_cast<size_t>(j - first)] *
              static_cast<double>(cached(values, args.place, kv_head, sequence, j)[d]);
     }
-    put(args.out, row, head * args.value_dim() + d, sum / total);
+    put(args.out, row, head * args.value_cols() + d, sum / total);
   }
 }
 

@@ -111,12 +111,19 @@ int32_t ReferenceDevice::add_rope(const RopeSpec& rope) {
   return static_cast<int32_t>(ropes_.size()) - 1;
 }
 
-// Numbers of the keys of one block, where layers differ.
+// Of a row of either cache: a key or a value.
+static int64_t row_numbers(const KvHeads& heads) {
+  return std::max(heads.head_dim, heads.value_cols());
+}
+
+// Numbers of one block in either cache, where layers differ.
 static int64_t block_numbers(const KvLayout& layout) {
   int64_t most = 0;
   for (const std::vector<KvHeads>& group : layout.groups) {
     int64_t count = 0;
-    for (const KvHeads& heads : group) count += layout.block_size * heads.numbers();
+    for (const KvHeads& heads : group) {
+      count += layout.block_size * heads.num_kv_heads * row_numbers(heads);
+    }
     most = std::max(most, count);
   }
   return most;
@@ -199,10 +206,11 @@ float* ReferenceDevice::cached(std::vector<float>& cache,
     const std::vector<KvHeads>& group = kv_.groups[static_cast<size_t>(place.group)];
     int64_t before = block * block_numbers(kv_);
     for (int32_t i = 0; i < place.layer; ++i) {
-      before += kv_.block_size * group[static_cast<size_t>(i)].numbers();
+      const KvHeads& heads = group[static_cast<size_t>(i)];
+      before += kv_.block_size * heads.num_kv_heads * row_numbers(heads);
     }
-    const int64_t head_dim = group[static_cast<size_t>(place.layer)].head_dim;
-    return cache.data() + before + (int64_t{kv_head} * kv_.block_size + in_block) * head_dim;
+    const int64_t cols = row_numbers(group[static_cast<size_t>(place.layer)]);
+    return cache.data() + before + (int64_t{kv_head} * kv_.block_size + in_block) * cols;
   }
   const int64_t index =
       (((int64_t{place.layer} * kv_.num_blocks + block) * kv_.num_kv_heads + kv_head) *

@@ -112,6 +112,7 @@ class ReferenceDevice final : public Device {
 
   DeviceInfo info_;
   std::vector<Route> routes_;  // by expert, those of an expert by token
+  int32_t num_matrices_ = 0;   // experts past them give what they read
   KvLayout kv_;
   std::optional<SlotTable> slots_;
   std::vector<RopeSpec> ropes_;

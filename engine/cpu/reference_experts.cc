@@ -83,6 +83,7 @@ void mix_sparsely(const RouteRule& rule,
 
 void ReferenceDevice::route(const RouteArgs& args) {
   routes_.clear();
+  num_matrices_ = static_cast<int32_t>(args.logits.cols) - args.rule.num_identity;
   for (int64_t token = 0; token < args.logits.rows; ++token) {
     std::vector<double> scores = router_scores(args, token);
     std::vector<double> choice = scores;
@@ -111,6 +112,7 @@ void ReferenceDevice::route(const RouteArgs& args) {
 
 void ReferenceDevice::expert_matmul(const ExpertMatmulArgs& args) {
   for (size_t i = 0; i < routes_.size(); ++i) {
+    if (routes_[i].expert >= num_matrices_) continue;
     const auto row = static_cast<int64_t>(i);
     const ExpertWeight& expert = args.experts[static_cast<size_t>(routes_[i].expert)];
     Tensor x = args.x.first_rows(1);
@@ -135,7 +137,10 @@ void ReferenceDevice::combine_experts(const CombineArgs& args) {
     std::vector<double> sum(static_cast<size_t>(args.out.cols));
     for (size_t i = 0; i < routes_.size(); ++i) {
       if (routes_[i].token != token) continue;
-      const float* const row = row_of(args.x, static_cast<int64_t>(i));
+      const bool is_identity = routes_[i].expert >= num_matrices_;
+      if (is_identity && args.given == nullptr) continue;
+      const float* const row =
+          is_identity ? row_of(*args.given, token) : row_of(args.x, static_cast<int64_t>(i));
       for (size_t col = 0; col < sum.size(); ++col) {
         sum[col] += (args.is_weighted ? 1.0 : routes_[i].weight) * static_cast<double>(row[col]);
       }

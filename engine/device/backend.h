@@ -224,27 +224,31 @@ struct PositionScale {
   bool operator==(const PositionScale&) const = default;
 };
 
-// In place on one fused row per token: [q heads | k heads | v heads], each head_dim wide. Clamps
-// all of them, norms each q, k and v head when weights are given, one row of them for all heads or
-// one for each head, rotates q and k, scales q, writes k and v of the step's tokens to the cache.
+// In place on one fused row per token: [q heads | k heads | v heads], each head_dim wide, those of
+// v value_cols(). Clamps all of them, norms each q, k and v head when weights are given, one row of
+// them for all heads or one for each head, rotates q and k, scales q, writes k and v of the step's
+// tokens to the cache.
 struct QkvArgs {
   KvPlace place{};  // of the layer's keys and values
   int32_t num_heads = 0;
   int32_t num_kv_heads = 0;  // 0: q alone, of a layer that reads another one's keys and values
   int32_t head_dim = 0;
-  int32_t rope = -1;  // from add_rope; -1: none
-  float clip = 0.0F;  // 0: off; else q, k and v are clamped to -clip..clip
+  int32_t value_dim = 0;  // of the layer's KvHeads
+  int32_t rope = -1;      // from add_rope; -1: none
+  float clip = 0.0F;      // 0: off; else q, k and v are clamped to -clip..clip
   PositionScale query_scale{};
   bool norm_after_rope = false;
   NormKind norm_kind = NormKind::kRms;
   const Tensor* q_norm = nullptr;  // (optional) (1, head_dim) or (1, num_heads * head_dim), f32
   const Tensor* k_norm = nullptr;  // (optional) as q_norm, of num_kv_heads
-  // (optional) (1, head_dim), f32. Given only where SlotLayout.norms_values.
+  // (optional) (1, value_cols()), f32. Given only where SlotLayout.norms_values.
   const Tensor* v_norm = nullptr;
   const Tensor* q_norm_bias = nullptr;  // (optional) as q_norm, added to what it gives
   const Tensor* k_norm_bias = nullptr;  // (optional) as k_norm
   float norm_eps = 0.0F;
-  Tensor qkv;  // (num_tokens, (num_heads + 2 * num_kv_heads) * head_dim)
+  Tensor qkv;  // (num_tokens, (num_heads + num_kv_heads) * head_dim + num_kv_heads * value_cols())
+
+  int32_t value_cols() const { return value_dim > 0 ? value_dim : head_dim; }
 };
 
 // Latent attention (DeepSeek V2, https://arxiv.org/abs/2405.04434): all heads share one key,
@@ -296,6 +300,7 @@ struct AttentionArgs {
   int32_t num_heads = 0;
   int32_t num_kv_heads = 0;
   int32_t head_dim = 0;
+  int32_t value_dim = 0;  // of the layer's KvHeads
   float scale = 1.0F;
   float softcap = 0.0F;  // 0: off; else cap * tanh(score / cap)
   // 0: off; else a query sees itself and the window - 1 tokens before it.
@@ -318,12 +323,14 @@ struct AttentionArgs {
   // (optional) (1, num_heads), f32: one more score of each head, after scale and softcap, that
   // takes its share of the softmax and has no value.
   const Tensor* sinks = nullptr;
-  int32_t latent_dim = 0;  // of the KvLayout: the columns of a value; 0: head_dim
+  int32_t latent_dim = 0;  // of the KvLayout: the columns of a value
   // Where head_dim is a multiple of 16, rows of both begin at multiples of 16 bytes.
   Tensor q;    // (num_tokens, num_heads * head_dim), stride may be that of the fused row
-  Tensor out;  // (num_tokens, num_heads * the columns of a value)
+  Tensor out;  // (num_tokens, num_heads * value_cols())
 
-  int32_t value_dim() const { return latent_dim > 0 ? latent_dim : head_dim; }
+  int32_t value_cols() const {
+    return latent_dim > 0 ? latent_dim : value_dim > 0 ? value_dim : head_dim;
+  }
 };
 
 // How gpt-oss bends the gated form of kSilu: with gate = min(gate, limit) and up held between
@@ -389,6 +396,10 @@ struct RouteRule {
   bool normalises = false;
   float scale = 1.0F;
   float mixer_width = 0.0F;  // of kSparseMixer
+  // The last so many of the experts give what they read: they have no matrices, and their rows are
+  // left out of what is between route and combine_experts (LongCat Flash,
+  // https://arxiv.org/abs/2509.01322, section 2.1).
+  int32_t num_identity = 0;
 
   bool operator==(const RouteRule&) const = default;
 };
@@ -410,7 +421,7 @@ struct ExpertWeight {
 // Rows after route: one for each token and each of its experts, by expert, those of an expert in
 // the order of their tokens.
 struct ExpertMatmulArgs {
-  std::span<const ExpertWeight> experts;  // (num_experts)
+  std::span<const ExpertWeight> experts;  // (num_experts - num_identity)
   bool x_is_routed = false;
   Tensor x;    // (num_tokens, cols); routed: (num_tokens * top_k, cols), such rows
   Tensor out;  // (num_tokens * top_k, w.rows): such rows; must not overlap x
@@ -424,6 +435,9 @@ struct WeighArgs {
 struct CombineArgs {
   bool is_weighted = false;  // already, by weigh_experts
   Tensor x;                  // (num_tokens * top_k, cols): rows after route
+  // (optional) (num_tokens, cols): the row of an expert that gives what it read. Null: it gives
+  // nothing.
+  const Tensor* given = nullptr;
   Tensor out;  // (num_tokens, cols) = sum of weight * row over a token's experts, the first first
 };
 

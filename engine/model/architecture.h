@@ -252,6 +252,7 @@ enum class Dim : uint8_t {
   kUpGate,  // up, then gate
   kQ,
   kKv,
+  kValues,       // likewise of v
   kQkv,          // all of q, then k, then v
   kQkvByKvHead,  // for each KV head: its query heads, its key, its value
   kQByHead,      // for each head its q, its k, its v; of such a tensor the q, and so on
@@ -264,8 +265,9 @@ enum class Dim : uint8_t {
   kLatent,      // the latent alone
   kLatentKey,   // with the rotated columns
   kLatentUp,    // for each head: the columns of its key that are not rotated, its value
-  kHeadValues,  // of latent attention: the values of all heads
+  kHeadValues,  // a value for each head of q: what attention gives
   kExperts,
+  kChoices,  // with those that have no matrices
   kExpertHidden,
   kExpertIntermediate,
   kExpertGateUp,  // gate, then up
@@ -305,6 +307,7 @@ using IsPresent = bool (*)(const ModelConfig& config, int32_t layer);
 struct TensorSpec {
   Role role;
   // "{layer}" and "{expert}" stand for their numbers, "{layer-1}" for that of the one before,
+  // "{pair}" and "{half}" for half of the layer's and what is left of it,
   // "{last}" for that of the last, "{stream}" for those of all streams but the first, less one;
   // "{head}" for each head's: such a vector is stored head by head; "{qkv}" for q, k and v, one
   // behind the other.

@@ -53,10 +53,14 @@ void read_experts(const JsonReader& config, const ExpertFields& fields, ModelCon
   experts.num_experts =
       read_size(config, fields.num_experts, fields.default_num_experts, kMaxExperts);
   experts.route.top_k = read_size(config, fields.top_k, fields.default_top_k, kMaxExperts);
-  if (experts.route.top_k > experts.num_experts) {
+  experts.route.num_identity = fields.num_identity;
+  if (experts.route.top_k > experts.num_choices()) {
     refuse_value(config, fields.top_k,
-                 fmt::format("{} experts for a token, but {} is {}", experts.route.top_k,
-                             fields.num_experts, experts.num_experts));
+                 fmt::format("{} experts for a token, but {} is {}{}", experts.route.top_k,
+                             fields.num_experts, experts.num_experts,
+                             fields.num_identity == 0 ? ""
+                                                      : fmt::format(", beside {} without matrices",
+                                                                    fields.num_identity)));
   }
   experts.intermediate_size = fields.intermediate_size.empty()
                                   ? model.intermediate_size

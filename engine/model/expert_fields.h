@@ -54,6 +54,7 @@ struct ExpertFields {
   int64_t default_top_k = 2;
   int64_t default_intermediate = 0;
   int64_t default_shared_intermediate = 0;
+  int32_t num_identity = 0;  // RouteRule::num_identity: can be chosen too
   // Of read_deepseek_experts alone.
   int64_t default_num_shared = 1;
   int64_t default_num_groups = 1;

@@ -118,7 +118,8 @@ Keepers keepers_of(const ModelConfig& config, int32_t max_context, bool windowed
     if (!layer.has_own_kv() || (kept < max_context) != windowed) continue;
     out.layers.push_back(i);
     // A config that says no sizes says that all are the same.
-    out.sizes.push_back(std::max<int64_t>(kv_heads_of(config, i).numbers(), 1));
+    const KvHeads heads = kv_heads_of(config, i);
+    out.sizes.push_back(std::max<int64_t>(heads.key_numbers() + heads.value_numbers(), 1));
     out.kept = std::max(out.kept, kept);
   }
   return out;

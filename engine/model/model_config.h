@@ -20,14 +20,16 @@ namespace tgi {
 inline constexpr int32_t kNoRope = -1;
 inline constexpr int32_t kOwnKv = -1;
 
-// kBoth: experts beside a dense MLP, each between norms of its own.
-enum class MlpKind : uint8_t { kDense, kExperts, kBoth, kNone };
+// kBoth: experts beside a dense MLP, each between norms of its own. kShortcut: experts that read
+// what a dense MLP reads, and whose sum is added at the end of the next layer, which has none
+// (shortcut-connected experts, https://arxiv.org/abs/2404.05019).
+enum class MlpKind : uint8_t { kDense, kExperts, kBoth, kShortcut, kNone };
 
 constexpr bool has_dense_part(MlpKind kind) {
-  return kind == MlpKind::kDense || kind == MlpKind::kBoth;
+  return kind == MlpKind::kDense || kind == MlpKind::kBoth || kind == MlpKind::kShortcut;
 }
 constexpr bool has_expert_part(MlpKind kind) {
-  return kind == MlpKind::kExperts || kind == MlpKind::kBoth;
+  return kind == MlpKind::kExperts || kind == MlpKind::kBoth || kind == MlpKind::kShortcut;
 }
 
 // What layers that carry a state do with it: engine/device/state_ops.h. All such layers of a model
@@ -81,7 +83,7 @@ enum class QkNorm : uint8_t {
 
 // Of the layers whose MLP consists of experts.
 struct ExpertsConfig {
-  int32_t num_experts = 0;
+  int32_t num_experts = 0;               // that have matrices: route.num_identity have none
   int32_t hidden_size = 0;               // that they read and give; 0: that of the stream
   int32_t intermediate_size = 0;         // of each
   int32_t shared_intermediate_size = 0;  // of the expert that all tokens go to; 0: none
@@ -91,6 +93,8 @@ struct ExpertsConfig {
   bool has_scale = false;                // of each expert: its weight is multiplied by it
   float output_multiplier = 1.0F;        // of what all of them give together
   RouteRule route;
+
+  int32_t num_choices() const { return num_experts + route.num_identity; }  // of the router
 };
 
 // Of the layers that carry a state.
@@ -138,12 +142,13 @@ struct StateConfig {
 // Latent attention (MLA): the keys and values of all heads are made of one row of `rank` numbers,
 // which is cached in their place beside the rotated columns of the keys, which all heads share.
 struct LatentConfig {
-  int32_t rank = 0;        // 0: the model's attention is another
-  int32_t query_rank = 0;  // q is made of a row of so many numbers; 0: of the stream
-  int32_t kept_dim = 0;    // of a head of q and k: columns that are not rotated
-  int32_t rotary_dim = 0;  // those that are, which follow
-  int32_t value_dim = 0;   // of a head
-  float norm_eps = 1e-6F;  // of both rows
+  int32_t rank = 0;         // 0: the model's attention is another
+  int32_t query_rank = 0;   // q is made of a row of so many numbers; 0: of the stream
+  int32_t kept_dim = 0;     // of a head of q and k: columns that are not rotated
+  int32_t rotary_dim = 0;   // those that are, which follow
+  int32_t value_dim = 0;    // of a head
+  float norm_eps = 1e-6F;   // of both rows
+  float multiplier = 1.0F;  // of the row of `rank`, after its norm
 
   int32_t key_dim() const { return rank + rotary_dim; }  // of what is cached
 };
@@ -218,6 +223,7 @@ struct ModelConfig {
   int32_t num_heads = 0;
   int32_t num_kv_heads = 0;
   int32_t head_dim = 0;       // of q and k
+  int32_t value_dim = 0;      // of v, where attention is no latent one; 0: head_dim
   int32_t max_positions = 0;  // the longest context the model is meant for
   // The same as config.json has it, where longer contexts need what is not computed here: from
   // max_positions on a token sees a choice of those before it. 0: there is no such thing.
@@ -324,7 +330,8 @@ inline int32_t of_layer(const ModelConfig& config,
 }
 inline KvHeads kv_heads_of(const ModelConfig& config, int32_t layer) {
   return {.num_kv_heads = of_layer(config, layer, &LayerPlan::num_kv_heads, config.num_kv_heads),
-          .head_dim = of_layer(config, layer, &LayerPlan::head_dim, config.head_dim)};
+          .head_dim = of_layer(config, layer, &LayerPlan::head_dim, config.head_dim),
+          .value_dim = config.value_dim};
 }
 inline int32_t num_heads_of(const ModelConfig& config, int32_t layer) {
   return of_layer(config, layer, &LayerPlan::num_heads, config.num_heads);
@@ -352,7 +359,8 @@ inline int32_t most_of_layers(const ModelConfig& config,
 }
 inline KvHeads most_kv_heads(const ModelConfig& config) {
   return {.num_kv_heads = most_of_layers(config, &LayerPlan::num_kv_heads, config.num_kv_heads),
-          .head_dim = most_of_layers(config, &LayerPlan::head_dim, config.head_dim)};
+          .head_dim = most_of_layers(config, &LayerPlan::head_dim, config.head_dim),
+          .value_dim = config.value_dim};
 }
 inline int32_t most_heads(const ModelConfig& config) {
   return most_of_layers(config, &LayerPlan::num_heads, config.num_heads);
@@ -361,11 +369,11 @@ inline int32_t most_intermediate(const ModelConfig& config) {
   return most_of_layers(config, &LayerPlan::intermediate_size, config.intermediate_size);
 }
 
-// Whether heads are not the same in all layers.
+// Whether heads are not the same in all layers, or in keys and values.
 inline bool has_unlike_heads(const ModelConfig& config) {
-  return std::ranges::any_of(config.layers, [](const LayerPlan& plan) {
-    return plan.num_kv_heads > 0 || plan.head_dim > 0;
-  });
+  return config.value_dim > 0 || std::ranges::any_of(config.layers, [](const LayerPlan& plan) {
+           return plan.num_kv_heads > 0 || plan.head_dim > 0;
+         });
 }
 inline bool has_shared_kv(const ModelConfig& config) {
   return std::ranges::any_of(config.layers,
@@ -377,7 +385,8 @@ inline int32_t max_matmul_cols(const ModelConfig& config) {
   return std::max({config.hidden_size, config.embedding_size, config.attention_input_size,
                    most_intermediate(config), config.experts.intermediate_size,
                    config.experts.hidden_size, config.experts.shared_intermediate_size,
-                   most_heads(config) * most_kv_heads(config).head_dim, config.latent.rank,
+                   most_heads(config) * most_kv_heads(config).head_dim,
+                   most_heads(config) * most_kv_heads(config).value_cols(), config.latent.rank,
                    config.latent.query_rank, config.num_heads * config.latent.value_dim,
                    static_cast<int32_t>(config.state.num_channels()), config.state.step_rank,
                    config.state.gate_rank, config.layer_inputs.size, config.laurel_rank});

@@ -13,6 +13,9 @@ namespace tgi {
 namespace {
 
 constexpr std::string_view kLayerMark = "{layer}";
+// Where a layer of the file is two: its number there, and which of them.
+constexpr std::string_view kPairMark = "{pair}";
+constexpr std::string_view kHalfMark = "{half}";
 constexpr std::string_view kExpertMark = "{expert}";
 constexpr std::string_view kLayerBeforeMark = "{layer-1}";
 constexpr std::string_view kLastLayerMark = "{last}";
@@ -64,6 +67,8 @@ std::string tensor_name(std::string_view pattern,
   };
   fill_in(name, kLayerMark, stored(layer));
   fill_in(name, kLayerBeforeMark, stored(layer - 1));
+  fill_in(name, kPairMark, layer / 2);
+  fill_in(name, kHalfMark, layer % 2);
   fill_in(name, kLastLayerMark, stored(config.num_layers - 1));
   fill_in(name, kExpertMark, expert);
   fill_in(name, kStreamMark, expert);
@@ -72,7 +77,8 @@ std::string tensor_name(std::string_view pattern,
 
 int64_t dim_size(Dim dim, const ModelConfig& config, int32_t layer) {
   const StateConfig& state = config.state;
-  const auto [num_kv_heads, head_dim] = kv_heads_of(config, layer);
+  const KvHeads kv = kv_heads_of(config, layer);
+  const int64_t head_dim = kv.head_dim;
   const int64_t num_heads = num_heads_of(config, layer);
   switch (dim) {
     case Dim::kOne:
@@ -122,14 +128,16 @@ int64_t dim_size(Dim dim, const ModelConfig& config, int32_t layer) {
     case Dim::kQ:
       return num_heads * head_dim;
     case Dim::kKv:
-      return int64_t{num_kv_heads} * head_dim;
+      return kv.key_numbers();
+    case Dim::kValues:
+      return kv.value_numbers();
     case Dim::kQkv:
     case Dim::kQkvByKvHead:
     case Dim::kQByHead:
     case Dim::kKByHead:
     case Dim::kVByHead:
     case Dim::kQvkByQuarter:
-      return (num_heads + 2 * int64_t{num_kv_heads}) * head_dim;
+      return num_heads * head_dim + kv.key_numbers() + kv.value_numbers();
     case Dim::kHeadDim:
       return head_dim;
     case Dim::kHeads:
@@ -143,9 +151,11 @@ int64_t dim_size(Dim dim, const ModelConfig& config, int32_t layer) {
     case Dim::kLatentUp:
       return int64_t{config.num_heads} * (config.latent.kept_dim + config.latent.value_dim);
     case Dim::kHeadValues:
-      return int64_t{config.num_heads} * config.latent.value_dim;
+      return num_heads * (has_latents(config) ? config.latent.value_dim : kv.value_cols());
     case Dim::kExperts:
       return config.experts.num_experts;
+    case Dim::kChoices:
+      return config.experts.num_choices();
     case Dim::kExpertHidden:
       return expert_cols(config);
     case Dim::kExpertIntermediate:
@@ -200,12 +210,12 @@ Range rank_range(int64_t size, int rank, int world_size) {
 
 std::vector<Range> qkv_ranges(const ModelConfig& config, int32_t layer, int rank, int world_size) {
   const int64_t q_size = dim_size(Dim::kQ, config, layer);
-  const int64_t kv_size = dim_size(Dim::kKv, config, layer);
+  const int64_t k_size = dim_size(Dim::kKv, config, layer);
   const Range q = rank_range(q_size, rank, world_size);
-  Range k = rank_range(kv_size, rank, world_size);
-  Range v = k;
+  Range k = rank_range(k_size, rank, world_size);
+  Range v = rank_range(dim_size(Dim::kValues, config, layer), rank, world_size);
   k.begin += q_size;
-  v.begin += q_size + kv_size;
+  v.begin += q_size + k_size;
   return {q, k, v};
 }
 
@@ -303,7 +313,8 @@ std::vector<std::string> TensorEntry::stored_names() const {
 }
 
 bool is_per_layer(const TensorSpec& spec) {
-  return has_mark(spec.name, kLayerMark) || has_mark(spec.name, kLayerBeforeMark);
+  return has_mark(spec.name, kLayerMark) || has_mark(spec.name, kLayerBeforeMark) ||
+         has_mark(spec.name, kPairMark);
 }
 
 TensorTable::TensorTable(const LoadedConfig& model) {

@@ -313,10 +313,28 @@ void Transformer::run_mlp_branch(int32_t layer, const LayerWeights& weights, Str
   const LayerPlan& plan = config_.layers[static_cast<size_t>(layer)];
   if (plan.mlp == MlpKind::kBoth) {
     run_both_mlps(layer, weights, stream);
+  } else if (plan.mlp == MlpKind::kShortcut) {
+    run_mlp_beside_shortcut(layer, weights, stream);
   } else if (plan.mlp != MlpKind::kNone) {
     run_mlp(layer, weights, read(stream, weights.mlp_norm, weights.mlp_norm_bias), stream.branch);
     write(stream, weights.mlp_post_norm);
   }
+  if (layer > 0 && config_.layers[static_cast<size_t>(layer) - 1].mlp == MlpKind::kShortcut) {
+    const Tensor shortcut = workspace_.shortcut.first_rows(stream.sum.rows);
+    device_.add({.x = stream.branch, .y = shortcut, .out = stream.branch});
+  }
+}
+
+void Transformer::run_mlp_beside_shortcut(int32_t layer,
+                                          const LayerWeights& weights,
+                                          Stream& stream) {
+  const Tensor x = read(stream, weights.mlp_norm, weights.mlp_norm_bias);
+  const Tensor shortcut = workspace_.shortcut.first_rows(x.rows);
+  run_experts(layer, weights, x, shortcut);
+  communicator_.all_reduce_sum(shortcut);
+  run_dense_mlp(weights.xielu, weights.gate_up, weights.mlp_inner_norm, weights.down,
+                gate_limits_of(config_, layer, &LayerPlan::gate_limits), {}, x, stream.branch);
+  write(stream, weights.mlp_post_norm);
 }
 
 void Transformer::run_both_mlps(int32_t layer, const LayerWeights& weights, Stream& stream) {
@@ -375,26 +393,29 @@ void Transformer::run_attention(int32_t layer,
   const int32_t num_heads = num_heads_of(config_, layer) / communicator_.world_size();
   const int32_t num_new_kv_heads = plan.has_own_kv() ? heads.num_kv_heads : 0;
   const int64_t q_size = int64_t{num_heads} * heads.head_dim;
-  const int64_t kv_size = int64_t{num_new_kv_heads} * heads.head_dim;
+  const int64_t k_size = int64_t{num_new_kv_heads} * heads.head_dim;
+  const int64_t v_size = int64_t{num_new_kv_heads} * heads.value_cols();
   const Tensor all = workspace_.qkv.first_rows(x.rows).columns(0, weights.qkv.weight->rows);
-  const Tensor qkv = all.columns(0, q_size + 2 * kv_size);
-  const Tensor attended = workspace_.attended.first_rows(x.rows).columns(0, q_size);
+  const Tensor qkv = all.columns(0, q_size + k_size + v_size);
+  const Tensor attended =
+      workspace_.attended.first_rows(x.rows).columns(0, int64_t{num_heads} * heads.value_cols());
   const bool norms_heads = config_.qk_norm == QkNorm::kHead;
-  const bool needs_ones = plan.divides_qk || plan.divides_v;
-  const Tensor ones = needs_ones ? workspace_.ones.columns(0, heads.head_dim) : Tensor{};
+  const Tensor ones = plan.divides_qk ? workspace_.ones.columns(0, heads.head_dim) : Tensor{};
+  const Tensor v_ones = plan.divides_v ? workspace_.ones.columns(0, heads.value_cols()) : Tensor{};
   const auto qk_norm = [&](const DeviceVector& weight) -> const Tensor* {
     if (!norms_heads) return nullptr;
     return plan.divides_qk ? &ones : weight.get();
   };
 
   weights.qkv.apply(device_, x, all);
-  if (kv_size > 0) multiply(qkv.columns(q_size, kv_size), config_.key_multiplier);
-  if (!norms_heads) norm_qk_rows(weights, qkv.columns(0, q_size), qkv.columns(q_size, kv_size));
+  if (k_size > 0) multiply(qkv.columns(q_size, k_size), config_.key_multiplier);
+  if (!norms_heads) norm_qk_rows(weights, qkv.columns(0, q_size), qkv.columns(q_size, k_size));
   device_.qk_norm_rope_store_kv({
       .place = kv_places_[static_cast<size_t>(layer)],
       .num_heads = num_heads,
       .num_kv_heads = num_new_kv_heads,
       .head_dim = heads.head_dim,
+      .value_dim = heads.value_dim,
       .rope = plan.rope == kNoRope ? kNoRope : ropes_[static_cast<size_t>(plan.rope)],
       .clip = config_.qkv_clip,
       .query_scale = plan.query_scale,
@@ -402,18 +423,19 @@ void Transformer::run_attention(int32_t layer,
       .norm_kind = config_.qk_norm_kind,
       .q_norm = qk_norm(weights.q_norm),
       .k_norm = qk_norm(weights.k_norm),
-      .v_norm = plan.divides_v ? &ones : nullptr,
+      .v_norm = plan.divides_v ? &v_ones : nullptr,
       .q_norm_bias = weights.q_norm_bias.get(),
       .k_norm_bias = weights.k_norm_bias.get(),
       .norm_eps = config_.norm_eps,
       .qkv = qkv,
   });
   const DistanceProducts products =
-      multiply_distances(layer, qkv.columns(0, q_size), qkv.columns(q_size, kv_size));
+      multiply_distances(layer, qkv.columns(0, q_size), qkv.columns(q_size, k_size));
   device_.attention({.place = kv_places_[static_cast<size_t>(layer)],
                      .num_heads = num_heads,
                      .num_kv_heads = heads.num_kv_heads,
                      .head_dim = heads.head_dim,
+                     .value_dim = heads.value_dim,
                      .scale = config_.attention_scale * plan.score_multiplier,
                      .softcap = config_.attention_softcap,
                      .sliding_window = plan.sliding_window,
@@ -426,7 +448,7 @@ void Transformer::run_attention(int32_t layer,
                      .q = qkv.columns(0, q_size),
                      .out = attended});
   if (config_.has_output_gate) {
-    const int64_t first = q_size + 2 * kv_size;
+    const int64_t first = qkv.cols;
     device_.gated_norm(
         {.kind = config_.output_gate, .x = attended, .gate = all.columns(first, all.cols - first)});
   }
@@ -542,7 +564,10 @@ void Transformer::run_chosen_experts(int32_t layer,
   activate(weights.xielu, gate_limits_of(config_, layer, &LayerPlan::expert_limits), gate_up,
            activated);
   weights.experts_down.apply(device_, true, activated, down);
-  device_.combine_experts({.is_weighted = weighs_inputs, .x = down, .out = given});
+  // Of all ranks one gives what experts without matrices read.
+  const bool gives_back = config_.experts.route.num_identity > 0 && communicator_.rank() == 0;
+  device_.combine_experts(
+      {.is_weighted = weighs_inputs, .x = down, .given = gives_back ? &in : nullptr, .out = given});
   if (is_narrow) weights.experts_out.apply(device_, given, out);
   if (weights.shared_down.weight != nullptr) add_shared_expert(layer, weights, x, out);
   multiply(out, config_.experts.output_multiplier);

@@ -84,7 +84,8 @@ class Transformer final : public Forward {
     Tensor latents;        // (max_batch_tokens, heads * rank): what was attended to
     Tensor gate_up;  // (max_batch_tokens, 2 * intermediate), or (…, intermediate) without a gate
     Tensor activated;         // (max_batch_tokens, intermediate)
-    Tensor router_logits;     // (max_batch_tokens, num_experts)
+    Tensor shortcut;          // (max_batch_tokens, hidden): of experts, for the next layer
+    Tensor router_logits;     // (max_batch_tokens, num_choices)
     Tensor routed_gate_up;    // (max_batch_tokens * top_k, …) as gate_up, and so on
     Tensor routed_activated;  // (max_batch_tokens * top_k, intermediate of an expert)
     Tensor routed_down;       // (max_batch_tokens * top_k, hidden)
@@ -189,6 +190,7 @@ class Transformer final : public Forward {
                           const Tensor& out);
   // Experts beside a dense MLP.
   void run_both_mlps(int32_t layer, const LayerWeights& weights, Stream& stream);
+  void run_mlp_beside_shortcut(int32_t layer, const LayerWeights& weights, Stream& stream);
   // transformer_layer_inputs.cc: rows of each token for each layer.
   void embed_layer_inputs(const Tensor& embedded);
   void add_layer_input(int32_t layer, const LayerWeights& weights, Stream& stream);

@@ -25,6 +25,7 @@ void Transformer::run_latent_attention(int32_t layer,
   };
   weights.latent_down.apply(device_, x, down);
   norm(weights.latent_norm, key.columns(0, latent.rank));
+  multiply(key.columns(0, latent.rank), latent.multiplier);
   if (latent.query_rank > 0) norm(weights.query_norm, short_q);
   weights.qkv.apply(device_, latent.query_rank > 0 ? short_q : x, q);
   device_.rotate_and_store_latent({.place = kv_places_[static_cast<size_t>(layer)],

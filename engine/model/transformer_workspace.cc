@@ -34,8 +34,10 @@ int64_t qkv_width(const ModelConfig& config, int world_size) {
   for (int32_t layer = 0; layer < config.num_layers; ++layer) {
     const KvHeads heads = kv_heads_of(config, layer);
     const int64_t q = int64_t{num_heads_of(config, layer) / world_size} * heads.head_dim;
-    const int64_t kv = int64_t{heads.num_kv_heads / world_size} * heads.head_dim;
-    most = std::max(most, q + 2 * kv + (config.has_output_gate ? q : 0));
+    const int64_t num_kv_heads = heads.num_kv_heads / world_size;
+    const int64_t kv = num_kv_heads * (int64_t{heads.head_dim} + heads.value_cols());
+    const int64_t attended = int64_t{num_heads_of(config, layer) / world_size} * heads.value_cols();
+    most = std::max(most, q + kv + (config.has_output_gate ? attended : 0));
   }
   return most;
 }
@@ -48,6 +50,11 @@ bool has_both_mixers(const ModelConfig& config) {
 bool has_both_mlps(const ModelConfig& config) {
   return std::ranges::any_of(config.layers,
                              [](const LayerPlan& plan) { return plan.mlp == MlpKind::kBoth; });
+}
+
+bool has_shortcuts(const ModelConfig& config) {
+  return std::ranges::any_of(config.layers,
+                             [](const LayerPlan& plan) { return plan.mlp == MlpKind::kShortcut; });
 }
 
 bool multiplies_inputs(const ModelConfig& config) {
@@ -74,8 +81,8 @@ Layout take_state(const StateConfig& state, Layout layout, Workspace& out) {
 
 Transformer::Workspace Transformer::lay_out(
     const ModelConfig& config, DType dtype, int world_size, int32_t max_batch_tokens, void* base) {
-  const int32_t head_dim = most_kv_heads(config).head_dim;
-  const int64_t q = int64_t{most_heads(config) / world_size} * head_dim;
+  const KvHeads kv_heads = most_kv_heads(config);
+  const int64_t num_heads = most_heads(config) / world_size;
   const int64_t intermediate =
       std::max(most_intermediate(config), config.experts.shared_intermediate_size) / world_size;
   Workspace out;
@@ -103,13 +110,13 @@ Transformer::Workspace Transformer::lay_out(
   }
   if (config.parallel_branches || has_both_mixers(config) || has_both_mlps(config))
     out.second_branch = shared.take(config.hidden_size);
+  if (has_shortcuts(config)) out.shortcut = shared.take(config.hidden_size);
   if (config.experts.shared_intermediate_size > 0) {
     out.shared_expert = shared.take(config.hidden_size);
   }
   Layout attention(base, dtype, max_batch_tokens, shared.offset());
   if (has_latents(config)) {
-    const int64_t num_heads = config.num_heads / world_size;
-    out.qkv = attention.take(q);
+    out.qkv = attention.take(num_heads * kv_heads.head_dim);
     const int64_t gates = config.has_output_gate ? num_heads : 0;
     out.latent_down = attention.take(config.latent.query_rank + config.latent.key_dim() + gates);
     out.latent_q = attention.take(num_heads * config.latent.key_dim());
@@ -117,9 +124,8 @@ Transformer::Workspace Transformer::lay_out(
     out.attended = attention.take(num_heads * config.latent.value_dim);
   } else {
     out.qkv = attention.take(qkv_width(config, world_size));
-    out.attended = attention.take(q);
+    out.attended = attention.take(num_heads * kv_heads.value_cols());
     if (config.distances.has_products()) {
-      const int64_t num_heads = config.num_heads / world_size;
       if (config.distances.has_keys)
         out.of_queries = attention.take(num_heads * config.distances.num_kinds);
       if (config.distances.has_queries)
@@ -134,7 +140,7 @@ Transformer::Workspace Transformer::lay_out(
   const int64_t top_k = config.experts.num_experts > 0 ? config.experts.route.top_k : 0;
   const int64_t routed_size = config.experts.intermediate_size / world_size;
   Layout chosen(base, dtype, max_batch_tokens, shared.offset());
-  out.router_logits = chosen.take(config.experts.num_experts);
+  out.router_logits = chosen.take(config.experts.num_choices());
   if (config.experts.hidden_size > 0) {
     out.experts_in = chosen.take(config.experts.hidden_size);
     out.experts_out = chosen.take(config.experts.hidden_size);
@@ -148,8 +154,8 @@ Transformer::Workspace Transformer::lay_out(
   if (!config.norms_have_weights || config.state.norms_parts ||
       count_layers(config, &LayerPlan::divides_qk) > 0 ||
       count_layers(config, &LayerPlan::divides_v) > 0) {
-    out.ones = last.take(
-        std::max({config.hidden_size, head_dim, config.state.step_rank, config.state.state_size}));
+    out.ones = last.take(std::max({config.hidden_size, kv_heads.head_dim, kv_heads.value_cols(),
+                                   config.state.step_rank, config.state.state_size}));
   }
   if (!config.alibi_slopes.empty()) out.slopes = last.take(config.num_heads / world_size);
   out.size_bytes = last.offset();

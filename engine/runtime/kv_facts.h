@@ -23,7 +23,8 @@ inline std::vector<ipc::KvHeads> shown_kv_heads(const ModelConfig& config) {
   for (const KvHeadsCount& row : count_kv_heads(config)) {
     out.push_back({.num_layers = row.num_layers,
                    .num_kv_heads = row.heads.num_kv_heads,
-                   .head_dim = row.heads.head_dim});
+                   .head_dim = row.heads.head_dim,
+                   .value_dim = row.heads.value_cols()});
   }
   return out;
 }

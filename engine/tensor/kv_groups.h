@@ -17,8 +17,11 @@ inline constexpr int32_t kKvTile = 64;
 struct KvHeads {
   int32_t num_kv_heads = 0;
   int32_t head_dim = 0;
+  int32_t value_dim = 0;  // of a value, where it is not as long as its key; 0: head_dim
 
-  int64_t numbers() const { return int64_t{num_kv_heads} * head_dim; }  // of the keys, or values
+  int32_t value_cols() const { return value_dim > 0 ? value_dim : head_dim; }
+  int64_t key_numbers() const { return int64_t{num_kv_heads} * head_dim; }
+  int64_t value_numbers() const { return int64_t{num_kv_heads} * value_cols(); }
 
   bool operator==(const KvHeads&) const = default;
 };

@@ -1,378 +1,60 @@
 // qk_norm_rope_store_kv and attention together, over a paged cache with shuffled block tables:
 // against the reference, and bit for bit however the same tokens are cut into steps.
-#include <fmt/format.h>
-
 #include <map>
 
 #include "engine/cpu/cpu_backend.h"
 #include "tests/catch.h"
+#include "tests/conformance/attention_setups.h"
 #include "tests/conformance/device_case.h"
 #include "tests/conformance/harness.h"
 
 namespace tgi {
 namespace {
 
-struct Setup {
-  std::string name;
-  int32_t num_heads = 4;
-  int32_t num_kv_heads = 2;
-  int32_t head_dim = 16;
-  DType dtype = DType::kF32;
-  int32_t block_size = 16;
-  int32_t window = 0;
-  float softcap = 0.0F;
-  bool norms = false;
-  bool norm_after_rope = false;
-  NormKind norm_kind = NormKind::kRms;
-  bool own_norms = false;  // of each head
-  bool norm_biases = false;
-  float clip = 0.0F;
-  int32_t chunk = 0;
-  bool alibi = false;
-  RopeSpec rope = {};  // rotary_dim 0: none
-  PositionScale query_scale = {};
-  bool sinks = false;
-  bool causal = true;
-  int32_t bias_reach = -1;  // of distances; -1: none
-  int32_t num_kinds = 0;    // of distances that have products with queries and keys
-  bool of_queries = true;   // whether they have
-  bool of_keys = true;
-  bool value_norm = false;
-  bool unlike = false;  // other layers have other heads
-  std::vector<int32_t> lengths = {70, 5, 130};
-
-  int32_t width() const { return (num_heads + 2 * num_kv_heads) * head_dim; }
-  int64_t total_tokens() const {
-    int64_t total = 0;
-    for (const int32_t length : lengths) total += length;
-    return total;
-  }
-};
-
-RopeSpec make_rope(int32_t rotary_dim, bool interleaved = false) {
-  RopeSpec rope;
-  rope.rotary_dim = rotary_dim;
-  rope.interleaved = interleaved;
-  for (int32_t i = 0; i < rotary_dim / 2; ++i) {
-    rope.inv_freq.push_back(
-        std::pow(10000.0F, -2.0F * static_cast<float>(i) / static_cast<float>(rotary_dim)));
-  }
-  return rope;
+// Where layers differ another one lies before the one that is looked at, and the other group's
+// block is larger.
+std::vector<std::vector<KvHeads>> groups_of(const AttentionSetup& setup) {
+  if (!setup.unlike) return {};
+  const KvHeads own = {
+      .num_kv_heads = setup.num_kv_heads, .head_dim = setup.head_dim, .value_dim = setup.value_dim};
+  const KvHeads other = {.num_kv_heads = own.num_kv_heads + 1,
+                         .head_dim = own.head_dim + 20,
+                         .value_dim = setup.value_dim};
+  return {{other, other, other}, {own, other, own}};
 }
 
-RopeSpec dynamic_rope() {
-  RopeSpec rope = make_rope(16);
-  rope.dynamic_original_positions = 40;
-  rope.dynamic_factor = 4.0F;
-  rope.attention_factor = 1.25F;
-  return rope;
-}
-
-std::vector<Setup> setups() {
-  std::vector<Setup> out = {
-      {.name = "plain"},
-      {.name = "f16 cache", .dtype = DType::kF16},
-      {.name = "bf16 cache", .dtype = DType::kBF16},
-      {.name = "int8 cache", .dtype = DType::kInt8},
-      {.name = "f8e4m3 cache", .dtype = DType::kF8E4M3},
-      {.name = "int8 cache, head_dim 24, window",
-       .num_heads = 3,
-       .num_kv_heads = 1,
-       .head_dim = 24,
-       .dtype = DType::kInt8,
-       .block_size = 48,
-       .window = 33},
-      {.name = "f8e4m3 cache, head_dim 100, sinks",
-       .num_heads = 6,
-       .head_dim = 100,
-       .dtype = DType::kF8E4M3,
-       .block_size = 32,
-       .sinks = true},
-      {.name = "int8 cache, head_dim 128, ALiBi and softcap",
-       .num_heads = 16,
-       .head_dim = 128,
-       .dtype = DType::kInt8,
-       .softcap = 5.0F,
-       .alibi = true},
-      {.name = "int8 cache, layers of unlike heads", .dtype = DType::kInt8, .unlike = true},
-      {.name = "rope with norms, int8 cache",
-       .dtype = DType::kInt8,
-       .norms = true,
-       .rope = make_rope(16)},
-      {.name = "encoder, int8 cache", .dtype = DType::kInt8, .causal = false, .bias_reach = 9},
-      {.name = "encoder with ALiBi", .alibi = true, .causal = false},
-      {.name = "encoder with products of distances",
-       .num_kv_heads = 4,
-       .causal = false,
-       .num_kinds = 12},
-      {.name = "encoder with products of distances and queries, bf16 cache",
-       .num_heads = 3,
-       .num_kv_heads = 3,
-       .head_dim = 64,
-       .dtype = DType::kBF16,
-       .block_size = 48,
-       .causal = false,
-       .num_kinds = 400,
-       .of_keys = false},
-      {.name = "encoder with products of distances and keys, softcap",
-       .num_kv_heads = 4,
-       .head_dim = 40,
-       .softcap = 6.0F,
-       .causal = false,
-       .num_kinds = 33,
-       .of_queries = false},
-      {.name = "one kv head, head_dim 8", .num_heads = 5, .num_kv_heads = 1, .head_dim = 8},
-      {.name = "head_dim 24, bf16",
-       .num_heads = 3,
-       .num_kv_heads = 3,
-       .head_dim = 24,
-       .dtype = DType::kBF16},
-      {.name = "head_dim 40, blocks of 32",
-       .num_heads = 6,
-       .num_kv_heads = 2,
-       .head_dim = 40,
-       .dtype = DType::kF16,
-       .block_size = 32},
-      {.name = "head_dim 80, window",
-       .num_heads = 2,
-       .num_kv_heads = 1,
-       .head_dim = 80,
-       .window = 20},
-      {.name = "window of one", .window = 1},
-      {.name = "chunks of one", .chunk = 1},
-      {.name = "chunks that end within tiles, bf16", .dtype = DType::kBF16, .chunk = 40},
-      {.name = "chunks longer than a tile, a window",
-       .num_heads = 6,
-       .num_kv_heads = 2,
-       .head_dim = 32,
-       .window = 20,
-       .chunk = 100},
-      {.name = "chunks of a tile, sinks",
-       .num_kv_heads = 1,
-       .head_dim = 64,
-       .chunk = 64,
-       .sinks = true},
-      {.name = "window past a tile, softcap", .window = 70, .softcap = 3.0F},
-      {.name = "thirty heads to one",
-       .num_heads = 30,
-       .num_kv_heads = 1,
-       .head_dim = 32,
-       .dtype = DType::kBF16,
-       .softcap = 20.0F},
-      {.name = "head_dim 128",
-       .num_heads = 8,
-       .num_kv_heads = 2,
-       .head_dim = 128,
-       .lengths = {33, 65}},
-      {.name = "rope", .rope = make_rope(16)},
-      {.name = "rope on a part, interleaved", .head_dim = 40, .rope = make_rope(20, true)},
-      {.name = "rope with norms", .norms = true, .rope = make_rope(16)},
-      {.name = "layer norms of each head, part of it rotated",
-       .norms = true,
-       .norm_kind = NormKind::kLayer,
-       .own_norms = true,
-       .rope = make_rope(8)},
-      {.name = "layer norms with biases",
-       .norms = true,
-       .norm_kind = NormKind::kLayer,
-       .norm_biases = true,
-       .rope = make_rope(16)},
-      {.name = "layer norms with biases of each head, clipped",
-       .norms = true,
-       .norm_kind = NormKind::kLayer,
-       .own_norms = true,
-       .norm_biases = true,
-       .clip = 0.9F},
-      {.name = "clipped", .clip = 0.5F, .rope = make_rope(16)},
-      {.name = "alibi", .num_heads = 6, .num_kv_heads = 3, .alibi = true},
-      {.name = "alibi, window, softcap, bf16 cache",
-       .num_heads = 5,
-       .num_kv_heads = 1,
-       .dtype = DType::kBF16,
-       .window = 70,
-       .softcap = 4.0F,
-       .alibi = true},
-      {.name = "alibi, f16 cache, blocks of 32",
-       .num_heads = 12,
-       .num_kv_heads = 3,
-       .head_dim = 40,
-       .dtype = DType::kF16,
-       .block_size = 32,
-       .alibi = true},
-      {.name = "alibi and sinks, twenty heads to one, bf16 cache",
-       .num_heads = 20,
-       .num_kv_heads = 1,
-       .head_dim = 64,
-       .dtype = DType::kBF16,
-       .alibi = true,
-       .sinks = true},
-      {.name = "sinks", .num_heads = 6, .num_kv_heads = 2, .sinks = true},
-      {.name = "sinks, f16 cache, a head for each",
-       .num_heads = 3,
-       .num_kv_heads = 3,
-       .dtype = DType::kF16,
-       .sinks = true},
-      {.name = "sinks, window, bf16 cache",
-       .num_heads = 16,
-       .num_kv_heads = 2,
-       .head_dim = 64,
-       .dtype = DType::kBF16,
-       .window = 20,
-       .rope = make_rope(64),
-       .sinks = true},
-      {.name = "sinks, a window of one, softcap",
-       .num_heads = 20,
-       .num_kv_heads = 1,
-       .head_dim = 24,
-       .dtype = DType::kBF16,
-       .window = 1,
-       .softcap = 3.0F,
-       .sinks = true},
-      {.name = "not causal", .causal = false},
-      {.name = "not causal, window, bf16 cache, rope",
-       .num_heads = 6,
-       .num_kv_heads = 6,
-       .head_dim = 32,
-       .dtype = DType::kBF16,
-       .window = 20,
-       .rope = make_rope(32),
-       .causal = false},
-      {.name = "not causal, a window past a tile, f16 cache, blocks of 32",
-       .head_dim = 40,
-       .dtype = DType::kF16,
-       .block_size = 32,
-       .window = 70,
-       .causal = false},
-      {.name = "not causal, distances of a bias that ends early",
-       .num_heads = 6,
-       .num_kv_heads = 3,
-       .causal = false,
-       .bias_reach = 7},
-      {.name = "not causal, alibi, sinks and distances past the context",
-       .num_heads = 5,
-       .num_kv_heads = 1,
-       .alibi = true,
-       .sinks = true,
-       .causal = false,
-       .bias_reach = 150},
-      {.name = "causal, distances", .bias_reach = 40},
-      {.name = "heads of v normed too", .norms = true, .rope = make_rope(16), .value_norm = true},
-      {.name = "heads of v normed alone, f16 cache", .dtype = DType::kF16, .value_norm = true},
-      {.name = "heads of v normed too, after the rotation, bf16 cache",
-       .num_heads = 6,
-       .num_kv_heads = 3,
-       .head_dim = 40,
-       .dtype = DType::kBF16,
-       .norms = true,
-       .norm_after_rope = true,
-       .norm_kind = NormKind::kLayer,
-       .own_norms = true,
-       .rope = make_rope(16),
-       .value_norm = true},
-      {.name = "heads wider than 256, bf16 cache",
-       .num_heads = 4,
-       .num_kv_heads = 2,
-       .head_dim = 512,
-       .dtype = DType::kBF16,
-       .norms = true,
-       .rope = make_rope(512),
-       .value_norm = true,
-       .lengths = {70, 1, 33}},
-      {.name = "heads wider than 256 of odd size, a window, softcap, sinks, f16 cache",
-       .num_heads = 5,
-       .num_kv_heads = 1,
-       .head_dim = 270,
-       .dtype = DType::kF16,
-       .block_size = 32,
-       .window = 20,
-       .softcap = 4.0F,
-       .sinks = true,
-       .lengths = {50, 5, 90}},
-      {.name = "layers with other heads", .unlike = true},
-      {.name = "layers with other heads, f16 cache, others wider than 256",
-       .num_heads = 4,
-       .num_kv_heads = 2,
-       .head_dim = 240,
-       .dtype = DType::kF16,
-       .alibi = true,
-       .unlike = true,
-       .lengths = {70, 5, 40}},
-      {.name = "layers with other heads, bf16, blocks of 32, a window",
-       .num_heads = 6,
-       .num_kv_heads = 3,
-       .head_dim = 24,
-       .dtype = DType::kBF16,
-       .block_size = 32,
-       .window = 20,
-       .norms = true,
-       .value_norm = true,
-       .unlike = true},
-      {.name = "dynamic rope", .rope = dynamic_rope()},
-      {.name = "norms after the rotation",
-       .norms = true,
-       .norm_after_rope = true,
-       .own_norms = true,
-       .rope = make_rope(16)},
-      {.name = "clamped", .clip = 0.7F},
-      {.name = "clamped, normed and rotated", .norms = true, .clip = 0.7F, .rope = make_rope(16)},
-      {.name = "queries scaled by position",
-       .query_scale = {.beta = 0.3F, .positions = 7, .offset = 1}},
-      {.name = "rotated queries scaled by position",
-       .rope = make_rope(8),
-       .query_scale = {.beta = 0.1F, .positions = 16}},
-      {.name = "rope with norms, bf16 cache",
-       .dtype = DType::kBF16,
-       .norms = true,
-       .rope = make_rope(16)},
-  };
-  Random random(31);
-  for (int i = 0; i < 6; ++i) {
-    const int32_t num_kv_heads = random.integer(1, 3);
-    out.push_back({.name = fmt::format("random {}", i),
-                   .num_heads = num_kv_heads * random.integer(1, 7),
-                   .num_kv_heads = num_kv_heads,
-                   .head_dim = 2 * random.integer(1, 50),
-                   .dtype = kDTypes[static_cast<size_t>(random.integer(0, 4))],
-                   .block_size = 16 * random.integer(1, 3),
-                   .window = random.integer(0, 1) * random.integer(1, 100),
-                   .softcap = random.integer(0, 1) == 0 ? 0.0F : 5.0F,
-                   .alibi = random.integer(0, 1) == 0,
-                   .sinks = i % 2 == 0,
-                   .lengths = {random.integer(1, 150), random.integer(1, 150), 1}});
+// Each once.
+std::vector<KvHeads> kinds_of(const std::vector<std::vector<KvHeads>>& groups) {
+  std::vector<KvHeads> out;
+  for (const std::vector<KvHeads>& group : groups) {
+    for (const KvHeads& heads : group) {
+      if (std::ranges::find(out, heads) == out.end()) out.push_back(heads);
+    }
   }
   return out;
 }
 
-// Where layers differ another one lies before the one that is looked at, and the other group's
-// block is larger.
-std::vector<std::vector<KvHeads>> groups_of(const Setup& setup) {
-  if (!setup.unlike) return {};
-  const KvHeads own = {.num_kv_heads = setup.num_kv_heads, .head_dim = setup.head_dim};
-  const KvHeads other = {.num_kv_heads = own.num_kv_heads + 1, .head_dim = own.head_dim + 20};
-  return {{other, other, other}, {own, other, own}};
-}
-
-bool for_encoders(const Setup& setup) {
+bool for_encoders(const AttentionSetup& setup) {
   return !setup.causal || setup.bias_reach >= 0;
 }
 
 // One step: how many tokens of each sequence it takes on, from where the last one stopped.
 using Plan = std::vector<std::vector<int32_t>>;
 
-Plan whole(const Setup& setup) {
+Plan whole(const AttentionSetup& setup) {
   return {setup.lengths};
 }
 
 // Two sequences one after the other and those that are left together: where queries see what is
 // after them, a step has the whole of a sequence.
-Plan whole_sequences(const Setup& setup) {
+Plan whole_sequences(const AttentionSetup& setup) {
   const std::vector<int32_t>& lengths = setup.lengths;
   Plan plan(std::min<size_t>(lengths.size(), 3), std::vector<int32_t>(lengths.size(), 0));
   for (size_t i = 0; i < lengths.size(); ++i) plan[std::min(i, plan.size() - 1)][i] = lengths[i];
   return plan;
 }
 
-Plan token_by_token(const Setup& setup) {
+Plan token_by_token(const AttentionSetup& setup) {
   if (!setup.causal) return whole_sequences(setup);
   Plan plan;
   const int32_t longest = *std::max_element(setup.lengths.begin(), setup.lengths.end());
@@ -384,7 +66,7 @@ Plan token_by_token(const Setup& setup) {
   return plan;
 }
 
-Plan random_chunks(const Setup& setup, uint32_t seed) {
+Plan random_chunks(const AttentionSetup& setup, uint32_t seed) {
   if (!setup.causal) return whole_sequences(setup);
   Random random(seed);
   std::vector<int32_t> left = setup.lengths;
@@ -404,7 +86,7 @@ Plan random_chunks(const Setup& setup, uint32_t seed) {
 // Everything that differs between steps, kept across them.
 class Run {
  public:
-  Run(Device& device, const Setup& setup) : device_(device), setup_(setup) {
+  Run(Device& device, const AttentionSetup& setup) : device_(device), setup_(setup) {
     Random random(static_cast<uint32_t>(setup.width()));
     input_ = random.values(setup.total_tokens() * setup.width());
     for (float& x : input_) x *= 2.0F;
@@ -421,7 +103,7 @@ class Run {
     Floats sinks = random.values(setup.num_heads);
     for (size_t i = 0; i < sinks.size(); ++i) sinks[i] *= i % 4 == 3 ? 120.0F : 4.0F;
     sinks_.emplace(DeviceTensor::vector(device, sinks));
-    v_norm_.emplace(DeviceTensor::vector(device, random.values(setup.head_dim)));
+    v_norm_.emplace(DeviceTensor::vector(device, random.values(setup.value_cols())));
     if (setup.bias_reach >= 0) {
       const int64_t width = 2 * int64_t{setup.bias_reach} + 1;
       Floats biases = random.values(setup.num_heads * width);
@@ -434,13 +116,14 @@ class Run {
     const auto num_slots = static_cast<int32_t>(setup.lengths.size()) + 1;
     const int32_t blocks_per_slot = 160 / setup.block_size + 1;
     const int32_t num_blocks = num_slots * blocks_per_slot + 1;
+    const std::vector<std::vector<KvHeads>> groups = groups_of(setup);
     device.allocate_state({.num_layers = 2,
                            .num_kv_heads = setup.num_kv_heads,
                            .head_dim = setup.head_dim,
                            .block_size = setup.block_size,
                            .num_blocks = num_blocks,
                            .dtype = setup.dtype,
-                           .groups = groups_of(setup)},
+                           .groups = groups},
                           {.num_slots = num_slots,
                            .max_blocks_per_slot = blocks_per_slot,
                            .max_batch_tokens = 512,
@@ -451,7 +134,8 @@ class Run {
                            .num_kv_heads = setup.num_kv_heads,
                            .head_dim = setup.head_dim,
                            .has_alibi = setup.alibi,
-                           .norms_values = setup.value_norm});
+                           .norms_values = setup.value_norm,
+                           .unlike_heads = kinds_of(groups)});
     // The last one is nobody's: where a table names it, nothing may be read.
     for (int32_t i = 0; i < num_blocks; ++i) free_blocks_.push_back(i);
     foreign_block_ = free_blocks_.back();
@@ -499,7 +183,8 @@ class Run {
   }
 
   int32_t looked_at() const { return setup_.unlike ? 2 : 1; }
-  int64_t output_width() const { return int64_t{setup_.num_heads} * setup_.head_dim; }
+  int64_t query_width() const { return int64_t{setup_.num_heads} * setup_.head_dim; }
+  int64_t output_width() const { return int64_t{setup_.num_heads} * setup_.value_cols(); }
   int64_t first_row(size_t sequence) const {
     int64_t row = 0;
     for (size_t i = 0; i < sequence; ++i) row += setup_.lengths[i];
@@ -570,6 +255,7 @@ class Run {
            .num_heads = setup_.num_heads,
            .num_kv_heads = setup_.num_kv_heads,
            .head_dim = setup_.head_dim,
+           .value_dim = setup_.value_dim,
            .rope = rope_,
            .clip = setup_.clip,
            .query_scale = setup_.query_scale,
@@ -601,6 +287,7 @@ class Run {
                        .num_heads = setup_.num_heads,
                        .num_kv_heads = setup_.num_kv_heads,
                        .head_dim = setup_.head_dim,
+                       .value_dim = setup_.value_dim,
                        .scale = 1.0F / std::sqrt(static_cast<float>(setup_.head_dim)),
                        .softcap = setup_.softcap,
                        .sliding_window = setup_.window,
@@ -610,12 +297,12 @@ class Run {
                        .distance_bias = distance_bias_ ? &distance_bias_->view() : nullptr,
                        .distance_products = setup_.num_kinds > 0 ? &with_distances : nullptr,
                        .sinks = setup_.sinks ? &sinks_->view() : nullptr,
-                       .q = qkv.view().columns(0, output_width()),
+                       .q = qkv.view().columns(0, query_width()),
                        .out = out.view()});
   }
 
   Device& device_;
-  const Setup& setup_;
+  const AttentionSetup& setup_;
   Floats input_, output_;
   std::optional<DeviceTensor> q_norm_, k_norm_, q_norm_bias_, k_norm_bias_, v_norm_, slopes_,
       sinks_, distance_bias_;
@@ -627,14 +314,14 @@ class Run {
   std::vector<int32_t> done_;
 };
 
-Floats run_plan(Device& device, const Setup& setup, const Plan& plan) {
+Floats run_plan(Device& device, const AttentionSetup& setup, const Plan& plan) {
   return Run(device, setup).run(plan);
 }
 
 // Without rope and norms the cache holds the very same numbers on both sides and only the sums
 // differ: scores below 2 * 2 * sqrt(head_dim), softmax and means of values below 2. With them, keys
 // differ by a rounding, and in a 16-bit cache now and then by a whole step of it.
-double tolerance(const Setup& setup, DType activation) {
+double tolerance(const AttentionSetup& setup, DType activation) {
   double allowed = 2e-5;
   const bool changed = setup.norms || setup.value_norm || setup.rope.rotary_dim > 0 ||
                        setup.query_scale.beta != 0.0F;
@@ -645,7 +332,7 @@ double tolerance(const Setup& setup, DType activation) {
   return allowed + 8.0 * roundoff(activation);
 }
 
-bool can_run(const DeviceCase& device_case, const Setup& setup) {
+bool can_run(const DeviceCase& device_case, const AttentionSetup& setup) {
   return device_case.can_cache(setup.dtype, setup.head_dim) &&
          (!for_encoders(setup) || device_case.takes_encoders);
 }
@@ -653,7 +340,7 @@ bool can_run(const DeviceCase& device_case, const Setup& setup) {
 }  // namespace
 
 TEST_CASE("what lies in a block from before never shows", TGI_NOT_UNDER_SANITIZERS) {
-  for (const Setup& setup : setups()) {
+  for (const AttentionSetup& setup : attention_setups()) {
     for (const DeviceCase& device_case : device_cases()) {
       if (!can_run(device_case, setup)) continue;
       INFO(device_case.name << ": " << setup.name);
@@ -668,7 +355,7 @@ TEST_CASE("what lies in a block from before never shows", TGI_NOT_UNDER_SANITIZE
 }
 
 TEST_CASE("attention over a paged cache agrees with the reference") {
-  for (const Setup& setup : setups()) {
+  for (const AttentionSetup& setup : attention_setups()) {
     const Plan plan = random_chunks(setup, 5);
     const Floats wanted = run_plan(*make_reference_device(), setup, plan);
     for (const DeviceCase& device_case : device_cases()) {
@@ -685,7 +372,7 @@ TEST_CASE("attention over a paged cache agrees with the reference") {
 TEST_CASE(
     "attention gives a token the same bits however the prompt was cut, on every device of its "
     "group") {
-  for (const Setup& setup : setups()) {
+  for (const AttentionSetup& setup : attention_setups()) {
     std::map<std::string, Floats> by_group;
     for (const DeviceCase& device_case : device_cases()) {
       if (device_case.bit_group.empty() || !can_run(device_case, setup)) continue;

@@ -30,6 +30,7 @@ struct ExpertsSetup {
   bool uses_one_expert = false;            // all tokens go to the same
   bool weighs_inputs = false;              // weigh_experts between the two matrices
   bool has_ties = false;                   // of two equal logits the first expert's counts
+  bool gives_back = true;                  // what experts without matrices read
 
   MatrixStorage storage_on(const Device& device) const {
     return storage ? *storage : MatrixStorage(device.info().activation_dtype);
@@ -118,6 +119,34 @@ std::vector<ExpertsSetup> expert_setups() {
        .num_experts = 40,
        .rule = {.score = RouterScore::kSparseMixer, .top_k = 3, .mixer_width = 0.01F},
        .has_ties = true},
+      {.name = "experts that give what they read, many of them chosen",
+       .num_tokens = 40,
+       .num_experts = 7,
+       .rule = {.top_k = 4, .scale = 1.5F, .num_identity = 3},
+       .has_choice_bias = true},
+      {.name = "experts that give what they read, few tokens and whole vectors",
+       .num_tokens = 3,
+       .hidden = 64,
+       .width = 40,
+       .num_experts = 30,
+       .rule = {.top_k = 5, .num_identity = 20},
+       .has_biases = true},
+      {.name = "experts that give what they read, many rows for each of the others",
+       .num_tokens = kMaxTokens,
+       .hidden = 264,
+       .width = 136,
+       .num_experts = 4,
+       .rule = {.top_k = 3, .normalises = true, .num_identity = 2}},
+      {.name = "experts that give nothing",
+       .num_tokens = 20,
+       .rule = {.top_k = 3, .num_identity = 2},
+       .gives_back = false},
+      {.name = "int4 of a checkpoint beside experts that give what they read",
+       .num_tokens = 50,
+       .hidden = 136,
+       .width = 72,
+       .rule = {.top_k = 2, .num_identity = 3},
+       .storage = stored_storage(Quantization::kInt4, 64, true)},
       {.name = "whole vectors, tiles of one expert that are not full",
        .num_tokens = 90,
        .hidden = 64,
@@ -236,7 +265,7 @@ class ExpertLayer {
     Random random(static_cast<uint32_t>(setup.num_tokens * 31 + setup.hidden));
     x_ = random.values(setup.num_tokens * setup.hidden);
     logits_ = clear_logits(random, setup);
-    for (int32_t e = 0; e < setup.num_experts; ++e) {
+    for (int32_t e = 0; e < setup.num_experts - setup.rule.num_identity; ++e) {
       add(random, up_, setup.width, setup.hidden);
       add(random, down_, setup.hidden, setup.width);
     }
@@ -246,7 +275,8 @@ class ExpertLayer {
     expert_scale_.emplace(DeviceTensor::vector(device, random.values(setup.num_experts)));
   }
 
-  // What tokens [first, first + count) become, and the rows between the two matrices.
+  // What tokens [first, first + count) become, and the rows between the two matrices, where all are
+  // computed.
   std::vector<Floats> run(int64_t first, int64_t count) {
     const DType dtype = device_.info().activation_dtype;
     const auto part = [&](const Floats& all, int64_t cols) {
@@ -268,9 +298,13 @@ class ExpertLayer {
       if (setup_.weighs_inputs) device_.weigh_experts({.x = middle.view()});
       device_.expert_matmul(
           {.experts = down_.views, .x_is_routed = true, .x = middle.view(), .out = rows.view()});
-      device_.combine_experts(
-          {.is_weighted = setup_.weighs_inputs, .x = rows.view(), .out = out.view()});
+      const bool gives_back = setup_.rule.num_identity > 0 && setup_.gives_back;
+      device_.combine_experts({.is_weighted = setup_.weighs_inputs,
+                               .x = rows.view(),
+                               .given = gives_back ? &x.view() : nullptr,
+                               .out = out.view()});
     });
+    if (setup_.rule.num_identity > 0) return {out.read()};
     return {middle.read(), out.read()};
   }
 

@@ -88,7 +88,7 @@ TEST_CASE("blocks of layers with other heads are of one size, and hold as many a
   const KvPlan plan = plan_of(config, 8192);
   const auto size_of = [](const std::vector<KvHeads>& group) {
     int64_t size = 0;
-    for (const KvHeads& heads : group) size += heads.numbers();
+    for (const KvHeads& heads : group) size += heads.key_numbers();
     return size;
   };
   REQUIRE(plan.heads.size() == static_cast<size_t>(plan.groups.num_groups()));

@@ -96,7 +96,7 @@ struct Named {
 auto members_of(const ModelConfig& config) {
   const auto& [architecture, vocab_size, hidden_size, embedding_size, projects_embedding_last,
                attention_input_size, head_vocab_size, unread_rows, intermediate_size, num_layers,
-               num_stored_layers, layers_after_last, num_heads, num_kv_heads, head_dim,
+               num_stored_layers, layers_after_last, num_heads, num_kv_heads, head_dim, value_dim,
                max_positions, stated_positions, layers, ropes, norm_kind, norm_eps,
                norm_weight_offset, has_inner_norms, has_post_norms, norms_have_biases,
                norms_have_weights, norms_embedding, parallel_branches, shares_branch_norm,
@@ -124,6 +124,7 @@ auto members_of(const ModelConfig& config) {
                     Named{"num_heads", num_heads},
                     Named{"num_kv_heads", num_kv_heads},
                     Named{"head_dim", head_dim},
+                    Named{"value_dim", value_dim},
                     Named{"max_positions", max_positions},
                     Named{"stated_positions", stated_positions},
                     Named{"norm_kind", norm_kind},
