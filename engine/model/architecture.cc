@@ -56,7 +56,7 @@ extern const Architecture kPaddleOcrText, kPaddleOcr, kHunyuanVlText, kHunyuanVl
     kMiniCpmOcr, kQwen3Asr, kGlmAsr, kFunAsrNano, kVibeVoiceAsr, kMossTranscribe;
 extern const Architecture kLaraMini, kAriaText, kAria, kPersimmon, kBioGpt, kMllamaText, kMllama,
     kEmu3Text, kEmu3, kFuyu, kOpenAiGpt, kCohereCompass, kCohereCompassVision, kKolibri,
-    kModernBertDecoder, kApertus15Text, kApertus15, kStep35, kStep37;
+    kModernBertDecoder, kApertus15Text, kApertus15, kStep35, kStep37, kMiMoV2Flash, kLongcatFlash;
 
 namespace {
 
@@ -237,6 +237,8 @@ constexpr std::array kArchitectures = {
     &kPhi4Multimodal,
     &kPhi4Mm,
     &kFlint,
+    &kMiMoV2Flash,
+    &kLongcatFlash,
     &kPaddleOcrText,
     &kPaddleOcr,
     &kHunyuanVlText,

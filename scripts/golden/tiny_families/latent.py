@@ -26,6 +26,14 @@ def mistral4(partial, **changes):
         rope_parameters=MISTRAL4_YARN | dict(partial_rotary_factor=partial)) | changes
 
 
+# Layers that are two; two of eight experts give what they read.
+LONGCAT = without(architecture(
+    "LongcatFlashForCausalLM", "longcat_flash", rms_norm_eps=1e-5, hidden_act="silu", num_layers=2, ffn_hidden_size=30,
+    expert_ffn_hidden_size=10, moe_topk=3, n_routed_experts=6, zero_expert_num=2, routed_scaling_factor=2.5, kv_lora_rank=14,
+    q_lora_rank=10, qk_nope_head_dim=6, qk_rope_head_dim=4, head_dim=4, v_head_dim=8, attention_bias=False),
+    "num_hidden_layers", "intermediate_size", "num_key_value_heads")
+LONGCAT_STORAGE = {"needs": [5, 24], "keep_float32": ["classifier.weight", "e_score_correction_bias"]}
+
 # name -> (config.json, storage)
 MODELS = {
     # Ranks and parts of a head that are no multiples of anything, and wider than a block.
@@ -48,6 +56,17 @@ MODELS = {
         MINICPM3 | dict(q_lora_rank=None, attention_bias=True, kv_lora_rank=35, v_head_dim=5,
                         qk_rope_head_dim=6, torch_dtype="float16"),
         NEWER | {"embedding_scale": 0.1}),
+    "longcat-flash": (LONGCAT, LONGCAT_STORAGE),
+    # As published, with more experts that give what they read than others.
+    "longcat-flash-published-f16": (
+        LONGCAT | dict(zero_expert_num=5, n_routed_experts=4, moe_topk=4, zero_expert_type="identity", attention_method="MLA",
+                       mla_scale_q_lora=True, mla_scale_kv_lora=True, router_bias=False, rope_theta=10000000.0,
+                       attention_bias=True, torch_dtype="float16"), LONGCAT_STORAGE),
+    "longcat-flash-odd-sizes": (
+        new_rope(LONGCAT | dict(
+            num_layers=3, num_attention_heads=5, hidden_size=35, kv_lora_rank=33, q_lora_rank=19, qk_nope_head_dim=7,
+            qk_rope_head_dim=10, head_dim=10, v_head_dim=17, zero_expert_num=0, tie_word_embeddings=True, moe_topk=2),
+            **without(YARN, "type"), rope_type="yarn"), LONGCAT_STORAGE | {"shards": 2}),
     "youtu": (YOUTU, {}),
     "youtu-no-q-lora-f16": (
         new_rope(YOUTU | dict(

@@ -38,6 +38,17 @@ PHI4_MULTIMODAL = architecture(
     hidden_size=32, original_max_position_embeddings=24, sliding_window=None, pad_token_id=0, **PHI4_PARTS,
     rope_scaling=dict(type="longrope", short_factor=[1.0, 1.1, 1.2], long_factor=[1.0, 2.0, 3.5]))
 
+MIMO = without(architecture(
+    "MiMoV2FlashForCausalLM", "mimo_v2_flash", rms_norm_eps=1e-5, hidden_act="silu", head_dim=12, v_head_dim=7,
+    num_hidden_layers=4, num_attention_heads=4, num_key_value_heads=1, intermediate_size=30, moe_intermediate_size=10,
+    n_routed_experts=6, num_experts_per_tok=2, norm_topk_prob=True, n_group=1, topk_group=1, routed_scaling_factor=1.0,
+    attention_value_scale=0.707, attention_bias=False, sliding_window=7, mlp_layer_types=["dense", "sparse", "sparse", "sparse"],
+    layer_types=["full_attention", "sliding_attention", "sliding_attention", "full_attention"],
+    rope_parameters={"full_attention": {"rope_type": "default", "rope_theta": 5e6, "partial_rotary_factor": 0.334},
+                     "sliding_attention": {"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.334}}),
+    "rope_theta")
+FLOAT_ROUTER = {"keep_float32": ["mlp.gate.weight", "e_score_correction_bias"]}
+
 # name -> (config.json, storage)
 MODELS = {
     "exaone": (EXAONE, NEWEST),
@@ -96,6 +107,26 @@ MODELS = {
         without(FLINT, "layer_types", "mlp_only_layers") | dict(
             num_hidden_layers=5, num_attention_heads=3, num_key_value_heads=3, head_dim=10, sliding_window=20),
         NEWEST | SINKS | {"shards": 2}),
+    "mimo-v2-flash": (MIMO, NEWEST | FLOAT_ROUTER),
+    # The spelling of published files, whose lists are here what the class takes where there are none.
+    "mimo-v2-flash-published-f16": (
+        without(MIMO, "layer_types", "mlp_layer_types", "rope_parameters", "rms_norm_eps", "sliding_window") | dict(
+            layernorm_epsilon=1e-5, hybrid_layer_pattern=[0, 1, 1, 1, 1, 0, 1], moe_layer_freq=[0, 1, 1, 1, 1, 1, 1],
+            num_hidden_layers=7, sliding_window_size=8, attention_chunk_size=8, hybrid_block_size=None, rope_theta=5000000,
+            swa_rope_theta=10000, partial_rotary_factor=0.334, swa_num_attention_heads=4, swa_num_key_value_heads=2,
+            swa_head_dim=12, swa_v_head_dim=7, add_swa_attention_sink_bias=True, add_full_attention_sink_bias=False,
+            n_shared_experts=None, routed_scaling_factor=None, scoring_func="sigmoid", topk_method="noaux_tc",
+            torch_dtype="float16"), NEWEST | FLOAT_ROUTER),
+    "mimo-v2-flash-long-values": (
+        MIMO | dict(head_dim=8, v_head_dim=14, num_attention_heads=6, num_key_value_heads=3, num_hidden_layers=3,
+                    layer_types=["sliding_attention", "full_attention", "sliding_attention"], attention_bias=True,
+                    mlp_layer_types=["sparse", "dense", "sparse"], attention_value_scale=None, n_group=3, topk_group=2,
+                    norm_topk_prob=False, routed_scaling_factor=1.7, tie_word_embeddings=True,
+                    rope_parameters={"full_attention": {"rope_type": "linear", "factor": 4.0, "rope_theta": 1e5,
+                                                        "partial_rotary_factor": 0.5},
+                                     "sliding_attention": {"rope_type": "default", "rope_theta": 1e4,
+                                                           "partial_rotary_factor": 1.0}}),
+        NEWEST | FLOAT_ROUTER | {"shards": 2}),
     "phi4-multimodal": (PHI4_MULTIMODAL, NEWEST | {"prompt_lengths": (30, 33, 40)}),
     "phi4-multimodal-tied-f16": (
         new_rope(without(PHI4_MULTIMODAL, "rope_scaling", "partial_rotary_factor") | dict(
