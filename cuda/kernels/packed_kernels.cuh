@@ -34,6 +34,7 @@ __device__ __forceinline__ PackedTile packed_tile(const PackedProduct& product) 
             .num_rows = min(product.tile_rows, product.num_rows - first_row)};
   }
   const ExpertTile tile = product.tiles[index];
+  if (tile.num_rows == 0) return {};  // its expert may have no matrix
   const ExpertPointers expert = product.experts[tile.expert];
   return {.w = static_cast<const std::byte*>(expert.w),
           .bias = expert.bias,

