@@ -233,7 +233,8 @@ void add_others(const ipc::Status& status, std::vector<Row>& rows) {
 }  // namespace
 
 std::string format_head_size(const ipc::KvHeads& heads) {
-  if (heads.value_dim == heads.head_dim) return fmt::format("{}", heads.head_dim);
+  if (heads.value_dim == 0 || heads.value_dim == heads.head_dim)
+    return fmt::format("{}", heads.head_dim);
   return fmt::format("{}, with values of {}", heads.head_dim, heads.value_dim);
 }
 

@@ -57,7 +57,7 @@ struct KvHeads {
   int64_t num_layers = 0;  // that have their own
   int64_t num_kv_heads = 0;
   int64_t head_dim = 0;   // of a key
-  int64_t value_dim = 0;  // of a value
+  int64_t value_dim = 0;  // of a value; 0: the same
 };
 
 // Groups of layers with keys and values. A block of the KV cache belongs to one; a sequence has
