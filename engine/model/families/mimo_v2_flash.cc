@@ -20,9 +20,6 @@
 namespace tgi {
 namespace {
 
-constexpr int64_t kDefaultLayers = 48;
-constexpr int64_t kDefaultKvHeads = 4;
-
 // A list of names of a list of 0 and 1, where there is no list of names yet.
 void name_layers(const JsonReader& config,
                  std::string_view numbers,
@@ -117,9 +114,9 @@ ModelConfig read_mimo_v2_flash(const JsonReader& given) {
   const Json json = with_own_spelling(given);
   const JsonReader config = given.in_place(json);
   ModelConfig model = read_decoder_config(config, {.default_vocab_size = 152576,
-                                                   .default_num_layers = kDefaultLayers,
+                                                   .default_num_layers = 48,
                                                    .default_num_heads = 64,
-                                                   .default_num_kv_heads = kDefaultKvHeads,
+                                                   .default_num_kv_heads = 4,
                                                    .default_head_dim = 192,
                                                    .default_intermediate = 16384,
                                                    .default_max_positions = 131072,
@@ -128,9 +125,8 @@ ModelConfig read_mimo_v2_flash(const JsonReader& given) {
                                                    .default_eos = -1});
   model.attention_bias = config.boolean_or("attention_bias", false);
   // Of values; what attention gives is as linear in them as what comes of it.
-  if (!config.json().contains("attention_value_scale") || config.has("attention_value_scale")) {
-    model.attention_output_multiplier = read_positive(config, "attention_value_scale", 0.707);
-  }
+  model.attention_output_multiplier =
+      read_optional_positive(config, "attention_value_scale", 0.707).value_or(1.0F);
   read_value_dim(config, model);
   read_windows(config, {.default_window = 129, .default_pattern = 6}, model);
   if (!config.has("layer_types") && !model.layers.empty()) model.layers.front().sliding_window = 0;

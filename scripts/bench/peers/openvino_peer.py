@@ -4,7 +4,7 @@ import pathlib
 import time
 
 from .checkpoints import SHAPES, embedding_values
-from .measure import decode_rate
+from .measure import TimedRunner, check_all_came
 
 NAME = "OpenVINO"
 PACKAGES = ("openvino", "openvino-genai", "optimum-intel", "nncf")
@@ -31,7 +31,7 @@ def prepare(checkpoint, folder, precision, settings):
     return "."
 
 
-class Runner:
+class Runner(TimedRunner):
     def __init__(self, path, shape, precision, settings):
         import openvino
         import openvino_genai
@@ -68,21 +68,12 @@ class Runner:
                 while handle.can_read():
                     for output in handle.read().values():
                         stream.extend([now] * len(output.generated_ids))
-        for stream in times:
-            if len(stream) != num_new_tokens:
-                raise RuntimeError(f"{len(stream)} tokens came, {num_new_tokens} were asked for")
+        check_all_came(times, num_new_tokens)
         return times, begin
 
     def as_row(self, prompt):
         import numpy
         return numpy.array([prompt], dtype=numpy.int64)
-
-    def prefill(self, prompt):
-        times, begin = self.run([prompt], 1)
-        return times[0][0] - begin
-
-    def decode(self, prompts, num_new_tokens):
-        return decode_rate(self.run(prompts, num_new_tokens)[0])
 
     def close(self):
         pass  # the process ends with it

@@ -10,7 +10,7 @@ import tempfile
 import threading
 import time
 
-from .measure import decode_rate
+from .measure import TimedRunner
 
 NAME = "tgi"
 PACKAGES = ()
@@ -29,7 +29,7 @@ def is_token(line):
     return "token" in reply
 
 
-class Runner:
+class Runner(TimedRunner):
     def __init__(self, path, shape, precision, settings):
         self.bin = pathlib.Path(settings["tgi_bin"])
         # A socket's path is short by law (107 bytes), so it is not under --work-dir.
@@ -73,13 +73,6 @@ class Runner:
             if status["phase"] == "failed":
                 raise RuntimeError(status["phase_detail"])
             time.sleep(0.1)
-
-    def prefill(self, prompt):
-        times, begin = self.run([prompt], 1)
-        return times[0][0] - begin
-
-    def decode(self, prompts, num_new_tokens):
-        return decode_rate(self.run(prompts, num_new_tokens)[0])
 
     def run(self, prompts, num_new_tokens):
         """When the tokens of every prompt came, and when all were asked for."""

