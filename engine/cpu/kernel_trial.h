@@ -19,7 +19,7 @@ struct KernelFault {
 };
 
 struct TrialLimits {
-  std::chrono::milliseconds processor_time{2000};  // thousands of times what is needed
+  std::chrono::milliseconds processor_time{2000};  // a hundred times what is needed
   std::chrono::milliseconds time{60000};           // on a machine that is busy otherwise
 };
 
