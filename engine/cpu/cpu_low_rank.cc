@@ -189,7 +189,9 @@ void CpuDevice::run_low_rank_task(const LowRankTask& task,
   if (task.shrink) {
     const auto* const x = static_cast<const std::byte*>(prepared_.data()) + task.prepared;
     shrunk.cols = task.product->a->rows;
-    for (int64_t i = 0; i < task.shrink->num_tasks(); ++i) task.shrink->run(i, x, nullptr, shrunk);
+    for (int64_t i = 0; i < task.shrink->num_tasks(); ++i) {
+      task.shrink->run(i, x, nullptr, shrunk, task.shrink->panels_of(i + 1));
+    }
   }
   if (const PanelMatrix* table = task.product->table.get()) {
     shrunk.cols = table->cols;

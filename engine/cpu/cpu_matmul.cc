@@ -36,12 +36,16 @@ void CpuDevice::run_matmul(const MatmulArgs& args) {
   }
 }
 
+// Of threads that are about as fast each takes its turn, so what one works on next stands as many
+// tasks behind as there are threads.
 void CpuDevice::run_matmul(const PanelMatrix& w, const MatmulArgs& args) {
-  MatmulTasks tasks(kernels_, w, args.x.rows, pool_.num_threads());
+  const int num_threads = pool_.num_threads();
+  MatmulTasks tasks(kernels_, w, args.x.rows, num_threads);
   if (tasks.take_plain(args.x)) {
     const auto* const plain = static_cast<const std::byte*>(args.x.data);
     pool_.parallel_for(tasks.num_tasks(), [&](int64_t task, int /*thread*/) {
-      tasks.run(task, plain, data_or_null(args.bias), args.out);
+      tasks.run(task, plain, data_or_null(args.bias), args.out,
+                tasks.panels_of(task + num_threads));
     });
     return;
   }
@@ -51,7 +55,8 @@ void CpuDevice::run_matmul(const PanelMatrix& w, const MatmulArgs& args) {
   for_rows(args.x.rows, args.x.cols,
            [&](int64_t row) { tasks.prepare(row_of(args.x, row), prepared + row * stride); });
   pool_.parallel_for(tasks.num_tasks(), [&](int64_t task, int /*thread*/) {
-    tasks.run(task, prepared, data_or_null(args.bias), args.out);
+    tasks.run(task, prepared, data_or_null(args.bias), args.out,
+              tasks.panels_of(task + num_threads));
   });
 }
 
@@ -95,11 +100,15 @@ void CpuDevice::expert_matmul(const ExpertMatmulArgs& args) {
   expert_tasks_.clear();
   int64_t used = 0;
   TGI_CHECK(std::ssize(args.experts) == routes_.num_matrices());
+  int64_t num_used = 0;
+  for (int32_t expert = 0; expert < routes_.num_matrices(); ++expert) {
+    if (routes_.first_row(expert + 1) > routes_.first_row(expert)) ++num_used;
+  }
   for (int32_t expert = 0; expert < routes_.num_matrices(); ++expert) {
     const int64_t num_rows = routes_.first_row(expert + 1) - routes_.first_row(expert);
     if (num_rows == 0) continue;
     const auto& w = static_cast<const PanelMatrix&>(*args.experts[static_cast<size_t>(expert)].w);
-    const MatmulTasks tasks(kernels_, w, num_rows, pool_.num_threads());
+    const MatmulTasks tasks(kernels_, w, num_rows, pool_.num_threads(), num_used);
     const int64_t size = (num_rows + kExtraPreparedRows) * tasks.x_stride_bytes();
     if (used + size > room) {
       run_expert_tasks(args);
@@ -132,13 +141,18 @@ void CpuDevice::run_expert_tasks(const ExpertMatmulArgs& args) {
     const int64_t offset = (row - routes_.first_row(task.expert)) * task.tasks.x_stride_bytes();
     task.tasks.prepare(row_of(args.x, from), prepared + task.prepared + offset);
   });
+  const auto task_of = [&](int64_t index) -> const ExpertTask& {
+    return *(std::ranges::upper_bound(expert_tasks_, index, {}, &ExpertTask::first_task) - 1);
+  };
   pool_.parallel_for(num_tasks, [&](int64_t index, int /*thread*/) {
-    const auto after = std::ranges::upper_bound(expert_tasks_, index, {}, &ExpertTask::first_task);
-    const ExpertTask& task = *(after - 1);
+    const ExpertTask& task = task_of(index);
+    const int64_t next_index = index + pool_.num_threads();
+    const ExpertTask& next = task_of(next_index);
     const Tensor* const bias = args.experts[static_cast<size_t>(task.expert)].bias;
     Tensor out = args.out;
     out.data = mutable_row_of(args.out, routes_.first_row(task.expert));
-    task.tasks.run(index - task.first_task, prepared + task.prepared, data_or_null(bias), out);
+    task.tasks.run(index - task.first_task, prepared + task.prepared, data_or_null(bias), out,
+                   next.tasks.panels_of(next_index - next.first_task));
   });
   expert_tasks_.clear();
 }

@@ -23,16 +23,16 @@ const MatmulKernel& kernel_for(const KernelTable& kernels, const PanelMatrix& w,
 MatmulTasks::MatmulTasks(const KernelTable& kernels,
                          const PanelMatrix& w,
                          int64_t num_rows,
-                         int num_threads)
+                         int num_threads,
+                         int64_t num_matrices)
     : w_(w),
       kernel_(kernel_for(kernels, w, num_rows >= w.min_many_rows)),
       num_rows_(num_rows),
       many_(num_rows >= w.min_many_rows),
       x_stride_bytes_(prepared_row_bytes(kernel_.x_bytes(w.cols, w.layout.group_size))),
-      rows_per_task_(num_rows),
-      num_threads_(num_threads) {
+      rows_per_task_(num_rows) {
   if (many_) {
-    cut_tiles(w.num_panels(), num_threads);
+    cut_tiles(w.num_panels(), num_threads, num_matrices);
   } else {
     cut(w.num_panels(), num_threads);
   }
@@ -76,7 +76,7 @@ void MatmulTasks::cut(int64_t num_panels, int64_t num_threads) {
 }
 
 // Whole tiles of rows, as many as stay in the cache; the panels are read once for each.
-void MatmulTasks::cut_tiles(int64_t num_panels, int64_t num_threads) {
+void MatmulTasks::cut_tiles(int64_t num_panels, int64_t num_threads, int64_t num_matrices) {
   const int64_t rows_that_fit = std::max<int64_t>(1, kTileRowsBytes / (32 * x_stride_bytes_));
   const int64_t row_tiles = (num_rows_ + 31) / 32;
   const int64_t row_tasks = (row_tiles + rows_that_fit - 1) / rows_that_fit;
@@ -84,7 +84,7 @@ void MatmulTasks::cut_tiles(int64_t num_panels, int64_t num_threads) {
   num_row_tasks_ = (num_rows_ + rows_per_task_ - 1) / rows_per_task_;
   // Long runs of panels, since each is fetched during the one before; but about eight tasks per
   // thread, so that the last one to finish is not far behind.
-  const int64_t even = num_panels * num_row_tasks_ / (8 * num_threads);
+  const int64_t even = num_panels * num_row_tasks_ * num_matrices / (8 * num_threads);
   panels_per_task_ = std::clamp(even - even % 2, int64_t{2}, int64_t{32});
   num_panel_tasks_ = (num_panels + panels_per_task_ - 1) / panels_per_task_;
 }
@@ -107,28 +107,30 @@ void MatmulTasks::run_columns(const std::byte* x,
                  .num_outputs = count});
 }
 
+const std::byte* MatmulTasks::panels_of(int64_t task) const {
+  return task < num_tasks() ? w_.panel(panel_task(task) * panels_per_task_) : nullptr;
+}
+
 void MatmulTasks::run(int64_t task,
                       const std::byte* x,
                       const float* bias,
-                      const Tensor& out) const {
-  const int64_t panel_task = many_ ? task % num_panel_tasks_ : task / num_row_tasks_;
-  // Threads that are about as fast take turns.
-  const int64_t next = (task + num_threads_) / num_row_tasks_;
-  const bool has_next = !many_ && next != panel_task && next < num_panel_tasks_;
+                      const Tensor& out,
+                      const std::byte* next) const {
   const int64_t row_task = many_ ? task / num_panel_tasks_ : task % num_row_tasks_;
-  const int64_t panel = panel_task * panels_per_task_;
+  const int64_t panel = panel_task(task) * panels_per_task_;
   const int64_t row = row_task * rows_per_task_;
   const int64_t column = panel * kPanelRows;
+  const std::byte* const panels = w_.panel(panel);
   kernel_.block({.x = x + row * x_stride_bytes_,
                  .x_stride_bytes = x_stride_bytes_,
                  .num_rows = std::min(rows_per_task_, num_rows_ - row),
                  .k = w_.cols,
                  .group_size = w_.layout.group_size,
                  .head = w_.layout.head,
-                 .panels = w_.panel(panel),
+                 .panels = panels,
                  .panel_bytes = w_.panel_bytes,
                  .num_panels = std::min(panels_per_task_, w_.num_panels() - panel),
-                 .next_panels = has_next ? w_.panel(next * panels_per_task_) : nullptr,
+                 .next_panels = next == panels ? nullptr : next,
                  .bias = bias == nullptr ? nullptr : bias + column,
                  .out = mutable_row_of(out, row) + column,
                  .out_stride = out.stride,

@@ -14,7 +14,12 @@ namespace tgi {
 class MatmulTasks {
  public:
   // For `num_rows` rows of x and that matrix: which kernel runs, and how rows are prepared for it.
-  MatmulTasks(const KernelTable& kernels, const PanelMatrix& w, int64_t num_rows, int num_threads);
+  // `num_matrices` are multiplied with by the same loop.
+  MatmulTasks(const KernelTable& kernels,
+              const PanelMatrix& w,
+              int64_t num_rows,
+              int num_threads,
+              int64_t num_matrices = 1);
 
   // Of a row of x as the kernel wants it.
   int64_t x_stride_bytes() const { return x_stride_bytes_; }
@@ -26,8 +31,16 @@ class MatmulTasks {
   // in the first-level cache are all the same.
   bool take_plain(const Tensor& x);
 
-  // x: the prepared rows. `out` has as many.
-  void run(int64_t task, const std::byte* x, const float* bias, const Tensor& out) const;
+  // The panels of a task, nullptr when there is none of that number.
+  const std::byte* panels_of(int64_t task) const;
+
+  // x: the prepared rows. `out` has as many. `next` (optional): the panels that the thread will
+  // probably work on afterwards; they are fetched meanwhile.
+  void run(int64_t task,
+           const std::byte* x,
+           const float* bias,
+           const Tensor& out,
+           const std::byte* next = nullptr) const;
 
   // All rows, but only outputs [first, first + count), to the first columns of `out`. `first` is a
   // multiple of kPanelRows.
@@ -35,7 +48,10 @@ class MatmulTasks {
 
  private:
   void cut(int64_t num_panels, int64_t num_threads);
-  void cut_tiles(int64_t num_panels, int64_t num_threads);
+  void cut_tiles(int64_t num_panels, int64_t num_threads, int64_t num_matrices);
+  int64_t panel_task(int64_t task) const {
+    return many_ ? task % num_panel_tasks_ : task / num_row_tasks_;
+  }
 
   const PanelMatrix& w_;
   const MatmulKernel& kernel_;
@@ -47,7 +63,6 @@ class MatmulTasks {
   int64_t num_panel_tasks_ = 1;
   int64_t num_row_tasks_ = 1;
   int64_t rows_per_task_ = 0;
-  int64_t num_threads_ = 1;
 };
 
 }  // namespace tgi

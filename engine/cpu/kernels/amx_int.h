@@ -72,8 +72,9 @@ class AmxInt {
       unpack(begin, end);
       // The first tiles bring what will be unpacked next: with few rows that takes as long as they
       // do.
-      ahead_ = end < num_groups_ ? lines_at(end) : 2 * block_.panel_bytes;
-      ahead_end_ = end < num_groups_ || more ? ahead_ + (end - begin) * group_bytes_ : ahead_;
+      const std::byte* const next = more ? panels_[0] + 2 * block_.panel_bytes : block_.next_panels;
+      ahead_ = end < num_groups_ ? panels_[0] + lines_at(end) : next;
+      num_ahead_ = ahead_ != nullptr ? end - begin : 0;
       for (int64_t r = 0; r < num_rows_; r += 32) tiles(r, begin, end);
     }
     sums_.store(block_, row_, num_rows_, panel);
@@ -182,12 +183,12 @@ class AmxInt {
 
   // The lines of one group of both panels.
   void fetch_ahead() {
-    if (ahead_ >= ahead_end_) return;
-    for (int64_t i = ahead_; i < ahead_ + group_bytes_; i += 64) {
-      __builtin_prefetch(panels_[0] + i, 0, 2);
-      __builtin_prefetch(panels_[1] + i, 0, 2);
+    if (num_ahead_ == 0) return;
+    --num_ahead_;
+    for (const std::byte* const end = ahead_ + group_bytes_; ahead_ < end; ahead_ += 64) {
+      __builtin_prefetch(ahead_, 0, 2);
+      __builtin_prefetch(ahead_ + block_.panel_bytes, 0, 2);
     }
-    ahead_ += group_bytes_;
   }
 
   // sums (count, 32) += products_ times the group's scales.
@@ -253,8 +254,8 @@ class AmxInt {
   int64_t num_rows_ = 0;
   const std::byte* panels_[2] = {};
   bool two_panels_ = false;
-  int64_t ahead_ = 0;  // what to fetch next, from the beginning of a panel
-  int64_t ahead_end_ = 0;
+  const std::byte* ahead_ = nullptr;  // what to fetch next, of the first of two panels
+  int64_t num_ahead_ = 0;             // groups
 
   alignas(64) std::byte bytes_[2 * kAmxIntCols * kPanelRows];
   alignas(64) int32_t products_[32 * 32] = {};

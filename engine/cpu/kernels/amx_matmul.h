@@ -86,9 +86,14 @@ class AmxBf16 {
       const bool goes_on = k + kAmxKBlock < block.k;
       const int64_t begin = goes_on ? k + kAmxKBlock : 0;
       const int64_t next_panel = goes_on ? panel : panel + 2;
-      if (next_panel >= block.num_panels) return;
+      if (next_panel < block.num_panels) {
+        next_[0] = block.panels + next_panel * block.panel_bytes + begin * 32;
+      } else if (block.next_panels != nullptr) {
+        next_[0] = block.next_panels;
+      } else {
+        return;
+      }
       const bool one_panel = next_panel + 1 == block.num_panels;
-      next_[0] = block.panels + next_panel * block.panel_bytes + begin * 32;
       next_[1] = next_[0] + (one_panel ? 0 : block.panel_bytes);
       const int64_t cols = block.k - begin < kAmxKBlock ? block.k - begin : kAmxKBlock;
       left_ = round_up(cols, kPairBlock) / 2;
