@@ -16,6 +16,30 @@ SHAPES = {
         num_hidden_layers=24, num_attention_heads=14, num_key_value_heads=2, vocab_size=151936, rms_norm_eps=1e-6,
         rope_theta=1000000.0, tie_word_embeddings=True, use_sliding_window=False),
 }
+# Layers of larger models as they are, and fewer of them, with as much less of the vocabulary, so that one forward pass has the
+# same parts and several engines fit into memory beside each other. Others are whole. Asked for by name.
+PARTS = {
+    # 4 of 16 layers
+    "olmoe-1b-7b-quarter": COMMON | dict(
+        model_type="olmoe", architectures=["OlmoeForCausalLM"], hidden_size=2048, intermediate_size=1024,
+        num_hidden_layers=4, num_attention_heads=16, num_key_value_heads=16, num_experts=64, num_experts_per_tok=8,
+        norm_topk_prob=False, vocab_size=12576, rms_norm_eps=1e-5, rope_theta=10000.0, tie_word_embeddings=False),
+    # 6 of 48 layers, 64 of their 128 experts
+    "qwen3-30b-a3b-eighth": COMMON | dict(
+        model_type="qwen3_moe", architectures=["Qwen3MoeForCausalLM"], hidden_size=2048, intermediate_size=6144,
+        moe_intermediate_size=768, num_hidden_layers=6, num_attention_heads=32, num_key_value_heads=4, head_dim=128,
+        num_experts=64, num_experts_per_tok=8, norm_topk_prob=True, decoder_sparse_step=1, mlp_only_layers=[],
+        vocab_size=18992, rms_norm_eps=1e-6, rope_theta=1000000.0, tie_word_embeddings=False, use_sliding_window=False),
+    "gemma-3-1b": COMMON | dict(
+        model_type="gemma3_text", architectures=["Gemma3ForCausalLM"], hidden_activation="gelu_pytorch_tanh",
+        hidden_size=1152, intermediate_size=6912, num_hidden_layers=26, num_attention_heads=4, num_key_value_heads=1,
+        head_dim=256, query_pre_attn_scalar=256, sliding_window=512, sliding_window_pattern=6, vocab_size=262144,
+        rms_norm_eps=1e-6, rope_theta=1000000.0, rope_local_base_freq=10000.0, tie_word_embeddings=True),
+    "mamba2-1.3b": COMMON | dict(
+        model_type="mamba2", architectures=["Mamba2ForCausalLM"], hidden_size=2048, num_hidden_layers=48, num_heads=64,
+        head_dim=64, state_size=128, expand=2, n_groups=1, conv_kernel=4, chunk_size=256, use_bias=False,
+        use_conv_bias=True, layer_norm_epsilon=1e-5, rms_norm=True, residual_in_fp32=False, vocab_size=50288, tie_word_embeddings=True),
+}
 # For a look at whether a bench still works.
 QUICK_SHAPES = {
     "tiny": COMMON | dict(
@@ -27,7 +51,7 @@ SEED = 0
 
 
 def config_of(shape):
-    return (SHAPES | QUICK_SHAPES)[shape]
+    return (SHAPES | PARTS | QUICK_SHAPES)[shape]
 
 
 def embedding_values(config):

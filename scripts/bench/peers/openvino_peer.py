@@ -3,7 +3,7 @@
 import pathlib
 import time
 
-from .checkpoints import SHAPES, embedding_values
+from .checkpoints import config_of, embedding_values
 from .measure import TimedRunner, check_all_came
 
 NAME = "OpenVINO"
@@ -45,7 +45,7 @@ class Runner(TimedRunner):
         scheduler.cache_size = 2
         self.pipe = openvino_genai.ContinuousBatchingPipeline(
             path, scheduler, "CPU", {"INFERENCE_NUM_THREADS": settings["threads"], "KV_CACHE_PRECISION": "bf16"})
-        config = SHAPES[shape]
+        config = config_of(shape)
         table = 0 if config["tie_word_embeddings"] else embedding_values(config) * (2 if precision == "bf16" else 1)
         self.weight_bytes = pathlib.Path(path, "openvino_model.bin").stat().st_size - table
         self.about = f"{PRECISIONS[precision]}, {settings['threads']} threads, KV cache bf16"
