@@ -107,6 +107,7 @@ class CudaDevice final : public Device {
   void channel_scan(const ChannelScanArgs& args) override;
   void head_scan(const HeadScanArgs& args) override;
   void delta_rule(const DeltaRuleArgs& args) override;
+  void rg_lru(const RgLruArgs& args) override;
   void gated_norm(const GatedNormArgs& args) override;
   void predict_streams(const PredictStreamsArgs& args) override;
   void correct_streams(const CorrectStreamsArgs& args) override;

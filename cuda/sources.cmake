@@ -15,7 +15,7 @@ set(tgi_cuda_kernels
   kernels/packed_table4.cu kernels/packed_fp4.cu kernels/random_weights.cu
   kernels/report_rows.cu kernels/rows.cu kernels/sample.cu kernels/sample_bins.cu kernels/sample_filter.cu kernels/sample_scan.cu
   kernels/sample_verify.cu
-  kernels/slot_start.cu kernels/state_conv.cu kernels/state_delta.cu kernels/state_gate.cu kernels/state_scan.cu
+  kernels/slot_start.cu kernels/state_conv.cu kernels/state_delta.cu kernels/state_gate.cu kernels/state_scan.cu kernels/state_unit.cu
   kernels/step_begin.cu kernels/store_kv.cu kernels/streams.cu)
 # Where NVIDIA's libraries come from; the emulation has stand-ins for them.
 set(tgi_cuda_library_sources cublas_library.cc nccl_library.cc)

@@ -52,6 +52,10 @@ void CudaDevice::delta_rule(const DeltaRuleArgs& args) {
   launch_delta_rule(stream_.get(), args, slot_layout_->state, recurrent_step(args.layer));
 }
 
+void CudaDevice::rg_lru(const RgLruArgs& args) {
+  launch_rg_lru(stream_.get(), args, recurrent_step(args.layer));
+}
+
 void CudaDevice::gated_norm(const GatedNormArgs& args) {
   launch_gated_norm(stream_.get(), args);
 }

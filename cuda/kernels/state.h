@@ -57,6 +57,7 @@ void launch_delta_rule(cudaStream_t stream,
                        const DeltaRuleArgs& args,
                        const StateLayout& layout,
                        const StateStep& step);
+void launch_rg_lru(cudaStream_t stream, const RgLruArgs& args, const StateStep& step);
 void launch_gated_norm(cudaStream_t stream, const GatedNormArgs& args);
 
 }  // namespace tgi::cuda

@@ -216,6 +216,30 @@ void CpuDevice::delta_rule(const DeltaRuleArgs& args) {
   });
 }
 
+void CpuDevice::rg_lru(const RgLruArgs& args) {
+  const StateLayout& layout = slot_layout_->state;
+  for_state_blocks(args.layer, [&](size_t sequence, int64_t head, int64_t channel, float* state) {
+    const int64_t row = batch_->cu_seqlens_q[sequence];
+    const int64_t column = head * layout.head_dim + channel;
+    kernels_.state.rg_lru(
+        {.state = state,
+         .begins = begins(sequence),
+         .num_tokens = batch_->cu_seqlens_q[sequence + 1] - row,
+         .num_channels = std::min<int64_t>(kStateLanes, layout.head_dim - channel),
+         .decay = args.decay->as<const float>() + column,
+         .input_bias = args.input_bias->as<const float>() + column,
+         .decay_bias = args.decay_bias->as<const float>() + column,
+         .x = row_of(args.x, row) + column,
+         .x_stride = args.x.stride,
+         .input_gate = row_of(args.input_gate, row) + column,
+         .input_gate_stride = args.input_gate.stride,
+         .decay_gate = row_of(args.decay_gate, row) + column,
+         .decay_gate_stride = args.decay_gate.stride,
+         .out = mutable_row_of(args.out, row) + column,
+         .out_stride = args.out.stride});
+  });
+}
+
 void CpuDevice::gated_norm(const GatedNormArgs& args) {
   const auto kernel = kernels_.state.gate[static_cast<size_t>(args.kind)];
   const int64_t span = args.x.cols / args.gate.cols;

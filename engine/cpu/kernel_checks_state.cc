@@ -149,12 +149,49 @@ void add_scan_checks(KernelChecks& checks) {
   }
 }
 
+void add_rg_lru_checks(KernelChecks& checks) {
+  constexpr int64_t kLanes = 13;
+  const std::span<const float> x = checks.random_floats(kTokens * kLanes);
+  const std::span<const float> gates = checks.random_floats(2 * kTokens * kLanes);
+  const std::span<const float> biases = checks.random_floats(2 * kLanes);
+  const std::span<const float> before = checks.random_floats(kStateLanes);
+  const std::span<const float> raw = checks.random_floats(kLanes);
+  const std::span<float> decay = checks.floats(kLanes);
+  // What is carried on, then what is given out.
+  const std::span<float> all = checks.floats(kStateLanes + kTokens * kLanes);
+  for (const bool begins : {false, true}) {
+    checks.add("real-gated linear recurrent unit", [=](const KernelTable& k) {
+      std::copy(before.begin(), before.end(), all.begin());
+      // Some channels keep nearly all, some nearly nothing.
+      for (size_t i = 0; i < decay.size(); ++i)
+        decay[i] = -raw[i] * raw[i] * (i % 3 == 0 ? 1e-4F : i % 3 == 1 ? 1.0F : 200.0F);
+      k.state.rg_lru({.state = all.data(),
+                      .begins = begins,
+                      .num_tokens = kTokens,
+                      .num_channels = kLanes,
+                      .decay = decay.data(),
+                      .input_bias = biases.data(),
+                      .decay_bias = biases.data() + kLanes,
+                      .x = x.data(),
+                      .x_stride = kLanes,
+                      .input_gate = gates.data(),
+                      .input_gate_stride = 2 * kLanes,
+                      .decay_gate = gates.data() + kLanes,
+                      .decay_gate_stride = 2 * kLanes,
+                      .out = all.data() + kStateLanes,
+                      .out_stride = kLanes});
+      return std::span<const float>(all);
+    });
+  }
+}
+
 }  // namespace
 
 void add_state_checks(KernelChecks& checks) {
   add_step_checks(checks);
   add_conv_checks(checks);
   add_scan_checks(checks);
+  add_rg_lru_checks(checks);
 }
 
 }  // namespace tgi

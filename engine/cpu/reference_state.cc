@@ -142,6 +142,23 @@ void ReferenceDevice::delta_rule(const DeltaRuleArgs& args) {
   });
 }
 
+void ReferenceDevice::rg_lru(const RgLruArgs& args) {
+  for_tokens([&](size_t sequence, int32_t row, int64_t position) {
+    double* const state = recurrent_state(args.layer, sequence);
+    for (int64_t col = 0; col < args.x.cols; ++col) {
+      const auto gate = [&](const Tensor& x, const Tensor& bias) {
+        return sigmoid(at(x, row, col) + at(bias, 0, col));
+      };
+      const double log = at(*args.decay, 0, col) * gate(args.decay_gate, *args.decay_bias);
+      const double input = at(args.x, row, col) * gate(args.input_gate, *args.input_bias);
+      const double share = position == 0 ? 1.0 : std::sqrt(-std::expm1(2.0 * log));
+      const double before = position == 0 ? 0.0 : state[col];
+      state[col] = std::exp(log) * before + share * input;
+      put(args.out, row, col, state[col]);
+    }
+  });
+}
+
 void ReferenceDevice::gated_norm(const GatedNormArgs& args) {
   const auto gate = [&](int64_t row, int64_t col) {
     const double x = at(args.gate, row, col / (args.x.cols / args.gate.cols));

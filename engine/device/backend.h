@@ -594,6 +594,7 @@ class Device {
   virtual void channel_scan(const ChannelScanArgs& args) = 0;
   virtual void head_scan(const HeadScanArgs& args) = 0;
   virtual void delta_rule(const DeltaRuleArgs& args) = 0;
+  virtual void rg_lru(const RgLruArgs& args) = 0;
   virtual void gated_norm(const GatedNormArgs& args) = 0;
   // Of hidden states in several streams, and of rows beside their statistics: stream_ops.h.
   virtual void predict_streams(const PredictStreamsArgs& args) = 0;
@@ -646,7 +647,7 @@ class Backend {
 // A plugin exports two C functions. The first is asked before anything else is touched: a plugin of
 // another number is refused. Raised with every change of what crosses the border (this header, and
 // those that it includes).
-inline constexpr int kBackendAbi = 30;
+inline constexpr int kBackendAbi = 31;
 inline constexpr const char* kBackendAbiSymbol = "tgi_backend_abi";  // int (*)()
 inline constexpr const char* kBackendSymbol = "tgi_backend";         // tgi::Backend* (*)()
 

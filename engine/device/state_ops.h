@@ -7,7 +7,8 @@
 //
 // Sources: Mamba (https://arxiv.org/abs/2312.00752), Mamba 2 (https://arxiv.org/abs/2405.21060),
 // gated delta rule (https://arxiv.org/abs/2412.06464), the same with a decay for each number of a
-// key (Kimi delta attention, https://arxiv.org/abs/2510.26692).
+// key (Kimi delta attention, https://arxiv.org/abs/2510.26692), real-gated linear recurrent unit
+// (Griffin, https://arxiv.org/abs/2402.19427, section 2.4).
 #pragma once
 
 #include <cstdint>
@@ -119,6 +120,22 @@ struct DeltaRuleArgs {
   Tensor out;  // (num_tokens, num_heads * head_dim); may be v
 };
 inline constexpr float kDeltaNormEps = 1e-6F;  // added to the square of a length
+
+// Real-gated linear recurrent unit (RG-LRU), whose state is one number for each channel: a =
+// exp(decay
+// * sigmoid(decay_gate + decay_bias)); h = a * h + sqrt(1 - a^2) * sigmoid(input_gate + input_bias)
+// * x; out = h. Of a sequence's first token the square root is 1. REQUIRES:
+// StateLayout.state_size 1.
+struct RgLruArgs {
+  int32_t layer = 0;
+  const Tensor* decay = nullptr;       // (1, channels), f32, negative
+  const Tensor* input_bias = nullptr;  // (1, channels), f32
+  const Tensor* decay_bias = nullptr;  // (1, channels), f32
+  Tensor x;                            // (num_tokens, channels)
+  Tensor input_gate;                   // (num_tokens, channels)
+  Tensor decay_gate;                   // (num_tokens, channels)
+  Tensor out;                          // (num_tokens, channels); may be x
+};
 
 enum class GateKind : uint8_t { kSilu, kSigmoid, kSoftplus };
 

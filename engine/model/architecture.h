@@ -85,6 +85,7 @@ enum class Role : uint8_t {
   kStateInBias,
   kStateKeyIn,  // where they are not part of kStateIn
   kStateValueIn,
+  kStateValueInBias,
   kStateGateIn,
   kStateSecondIn,
   kStateThirdIn,
@@ -96,6 +97,12 @@ enum class Role : uint8_t {
   kStepBias,
   kStateStepBias,  // of heads
   kDecay,
+  kRgLruDecay,  // what softplus makes the decay of
+  // Of RG-LRU: a matrix for each head, and a bias for each channel.
+  kInputGate,
+  kInputGateBias,
+  kDecayGate,
+  kDecayGateBias,
   kSkip,
   kStateNorm,
   kStepNorm,
@@ -317,7 +324,8 @@ struct TensorSpec {
   Split split = Split::kNone;
   IsPresent only_if = nullptr;  // null: always
   bool transposed = false;      // stored as (cols, rows), as GPT-2's Conv1D does
-  // One tensor holds the matrices of all experts of the layer, one after the other.
+  // One tensor holds the matrices of all experts of the layer, or of all heads of its state, one
+  // after the other.
   bool stacked = false;
   bool flat = false;       // and that as rows of one matrix, not as a tensor of three dimensions
   Turns turns{};           // rows of gate and up that alternate in one tensor

@@ -34,7 +34,7 @@ constexpr bool has_expert_part(MlpKind kind) {
 
 // What layers that carry a state do with it: engine/device/state_ops.h. All such layers of a model
 // are of one kind.
-enum class StateKind : uint8_t { kNone, kShortConv, kMamba, kMamba2, kDeltaRule };
+enum class StateKind : uint8_t { kNone, kShortConv, kMamba, kMamba2, kDeltaRule, kRgLru };
 
 // In what layers of one model differ.
 struct LayerPlan {
@@ -101,7 +101,8 @@ struct ExpertsConfig {
 struct StateConfig {
   StateKind kind = StateKind::kNone;
   int32_t conv_kernel = 0;
-  // Mamba 1 has one head of all its channels; the value heads of the gated delta rule.
+  // Mamba 1 has one head of all its channels; the value heads of the gated delta rule; those that
+  // the matrices of RG-LRU's gates are of.
   int32_t num_heads = 0;
   int32_t head_dim = 0;
   int32_t state_size = 0;  // numbers for each channel
@@ -410,6 +411,7 @@ inline int64_t StateConfig::num_conv_channels() const {
       return 0;
     case StateKind::kShortConv:
     case StateKind::kMamba:
+    case StateKind::kRgLru:
       return num_channels();
     case StateKind::kMamba2:
     case StateKind::kDeltaRule:
@@ -425,6 +427,7 @@ inline int64_t StateConfig::num_inputs() const {
     case StateKind::kShortConv:
       return 3 * num_channels();
     case StateKind::kMamba:
+    case StateKind::kRgLru:
       return 2 * num_channels();
     case StateKind::kMamba2:
       return 2 * num_channels() + 2 * num_keys() + num_heads;

@@ -37,6 +37,9 @@ int32_t distance_bucket(int32_t distance, int32_t num_buckets) {
   return side + std::min(exact + step, half - 1);
 }
 
+// Source: Griffin (https://arxiv.org/abs/2402.19427), section 2.4
+constexpr float kRgLruExponent = -8.0F;
+
 float softplus(float x) {
   return std::max(x, 0.0F) + std::log1p(std::exp(-std::abs(x)));
 }
@@ -110,13 +113,15 @@ class WeightLoader::Loader {
     LayerWeights out;
     for (const LayerLinear& row : kLayerLinears) out.*row.target = load_linear(row.parts, layer);
     load_latent_up(layer, out);
+    for (const HeadLinear& row : kHeadLinears) out.*row.target = load_heads(row.role, layer);
     for (const LayerLinear& row : kOtherLinears) out.*row.target = load_linear(row.parts, layer);
     for (const ExpertLinear& row : kExpertLinears) {
       out.*row.target = load_experts(row.parts, layer);
     }
     if (options_.takes_adapters) give_sites(layer, out);
     for (const LayerVector& row : kLayerVectors) {
-      out.*row.target = load_vector(view_.table().find(row.role, layer));
+      const TensorEntry* entry = view_.table().find(row.role, layer);
+      if (entry != nullptr) out.*row.target = load_vector(entry);
     }
     if (const TensorEntry* scale = view_.table().find(Role::kStreamScale, layer)) {
       out.stream_scale = read_vector(*scale).at(0);
@@ -143,9 +148,7 @@ class WeightLoader::Loader {
   }
 
   void release(const TensorEntry& entry) const {
-    const bool is_needed_again =
-        entry.spec->stacked && entry.expert + 1 < model_.config.experts.num_experts;
-    if (is_needed_again) return;
+    if (entry.expert + 1 < entry.num_stacked) return;  // it is needed again
     for (const StoredTensor* tensor : sources(entry)) checkpoint_.release(*tensor);
   }
 
@@ -248,6 +251,9 @@ class WeightLoader::Loader {
     }
     if (entry.spec->role == Role::kDecay) {
       for (float& value : all) value = static_cast<float>(-std::exp(static_cast<double>(value)));
+    }
+    if (entry.spec->role == Role::kRgLruDecay) {
+      for (float& value : all) value = kRgLruExponent * softplus(value);
     }
     return entry.per_channel == 0 ? all : by_number(all, entry.per_channel);
   }
@@ -360,6 +366,24 @@ class WeightLoader::Loader {
       add(out.value_up, {.begin = row + latent.kept_dim, .count = latent.value_dim}, false);
     }
     release(*entry);
+  }
+
+  HeadMatrices load_heads(Role role, int32_t layer) {
+    HeadMatrices out;
+    const int32_t num_heads = view_.num_heads(role, layer);
+    const MatrixStorage storage = storage_.of_heads();
+    for (int32_t head = 0; head < num_heads; ++head) {
+      const TensorEntry& entry = *view_.table().find(role, layer, head);
+      const HostWeight piece = model_.weight_format->slice(
+          model_.json, checkpoint_, matrix_spec(model_, entry), sources(entry),
+          whole_range(entry.rows).front(), whole_range(entry.cols).front(),
+          MatrixStorage(options_.dtype));
+      out.each.push_back(device_.make_matrix(std::span(&piece, 1), storage));
+      out.views.push_back(out.each.back().get());
+      count(out.each.back()->size_bytes);
+      release(entry);
+    }
+    return out;
   }
 
   Linear load_linear(std::span<const LinearPart> parts, int32_t layer, int32_t expert = 0) {

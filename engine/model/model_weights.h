@@ -46,7 +46,11 @@ struct LayerWeights {
   Linear state_gate_up;      // of the gated delta rule: (channels, gate_rank)
   Linear step;               // (channels of Mamba 1 or dt of the gated delta rule, step_rank)
   DeviceVector head_step_bias;
-  DeviceVector decay;  // -exp of what is stored; of Mamba 1 (state_size, channels)
+  DeviceVector decay;       // negative; of Mamba 1 (state_size, channels)
+  HeadMatrices input_gate;  // of RG-LRU: each (head_dim, head_dim)
+  HeadMatrices decay_gate;  // likewise
+  DeviceVector input_gate_bias;
+  DeviceVector decay_gate_bias;
   DeviceVector skip;
   DeviceVector state_norm;
   Linear state_out;

@@ -83,6 +83,11 @@ class RankView {
     return entries(parts, layer).empty() ? 0 : model_.config.experts.num_experts;
   }
 
+  // That have a matrix of their own of this role.
+  int32_t num_heads(Role role, int32_t layer) const {
+    return table_.find(role, layer) == nullptr ? 0 : model_.config.state.num_heads;
+  }
+
   static int64_t total(std::span<const Range> ranges) {
     int64_t count = 0;
     for (const Range& range : ranges) count += range.count;

@@ -37,6 +37,9 @@ void Transformer::run_state(int32_t layer,
       run_delta_rule(state, weights, x);
       first = 2 * config_.state.num_keys();
       break;
+    case StateKind::kRgLru:
+      run_rg_lru(state, weights, x);
+      break;
   }
   const Tensor given =
       workspace_.convolved.first_rows(x.rows).columns(first, config_.state.num_channels());
@@ -58,10 +61,10 @@ void Transformer::run_short_conv(int32_t state, const LayerWeights& weights, con
                        .out = workspace_.convolved.first_rows(x.rows)});
 }
 
-// The convolution and SiLU of recurrent layers, to `convolved`.
-void Transformer::convolve(int32_t state, const LayerWeights& weights, const Tensor& x) {
+// The convolution of recurrent layers, to `convolved`.
+void Transformer::convolve(int32_t state, const LayerWeights& weights, bool silu, const Tensor& x) {
   device_.causal_conv({.layer = state,
-                       .silu = true,
+                       .silu = silu,
                        .weight = weights.conv.get(),
                        .bias = weights.conv_bias.get(),
                        .x = x,
@@ -79,7 +82,7 @@ void Transformer::run_mamba(int32_t state, const LayerWeights& weights, const Te
   const Tensor parts = workspace_.state_parts.first_rows(x.rows);
   const Tensor steps = workspace_.steps.first_rows(x.rows);
   weights.state_in.apply(device_, x, in);
-  convolve(state, weights, in.columns(0, channels));
+  convolve(state, weights, true, in.columns(0, channels));
   weights.state_parts.apply(device_, convolved, parts);
   if (with.norms_parts) norm_mamba_parts(weights, parts);
   weights.step.apply(device_, parts.columns(0, with.step_rank), steps);
@@ -121,7 +124,7 @@ void Transformer::run_mamba2(int32_t state, const LayerWeights& weights, const T
     multiply(in.columns(begin, sizes[part]), with.part_multipliers[part]);
     begin += sizes[part];
   }
-  convolve(state, weights, in.columns(channels, channels + 2 * keys));
+  convolve(state, weights, true, in.columns(channels, channels + 2 * keys));
   const Tensor scanned = convolved.columns(0, channels);
   device_.head_scan({.layer = state,
                      .num_groups = with.num_groups,
@@ -162,7 +165,7 @@ void Transformer::run_delta_rule(int32_t state, const LayerWeights& weights, con
   const Tensor in = workspace_.state_in.first_rows(x.rows);
   const Tensor convolved = workspace_.convolved.first_rows(x.rows);
   weights.state_in.apply(device_, x, in);
-  convolve(state, weights, in.columns(0, 2 * keys + channels));
+  convolve(state, weights, true, in.columns(0, 2 * keys + channels));
   const Tensor values = convolved.columns(2 * keys, channels);
   const Tensor short_dt = in.columns(first_beta + with.num_heads, with.num_step_inputs());
   device_.delta_rule({.layer = state,
@@ -186,6 +189,38 @@ void Transformer::run_delta_rule(int32_t state, const LayerWeights& weights, con
        .x = values,
        .gate = widened(weights.state_gate_up, in.columns(first_gate, with.num_gate_inputs()),
                        workspace_.state_gates)});
+}
+
+// in_proj: the gate, what is convolved.
+void Transformer::run_rg_lru(int32_t state, const LayerWeights& weights, const Tensor& x) {
+  const int64_t channels = config_.state.num_channels();
+  const int64_t head_dim = config_.state.head_dim;
+  const Tensor in = workspace_.state_in.first_rows(x.rows);
+  const Tensor convolved = workspace_.convolved.first_rows(x.rows);
+  const Tensor parts = workspace_.state_parts.first_rows(x.rows);
+  const Tensor input_gate = parts.columns(0, channels);
+  const Tensor decay_gate = parts.columns(channels, channels);
+  const auto multiply_heads = [&](const HeadMatrices& heads, const Tensor& out) {
+    device_.head_matmul({.heads = heads.views,
+                         .x_step = head_dim,
+                         .out_step = head_dim,
+                         .x = convolved,
+                         .out = out});
+  };
+  weights.state_in.apply(device_, x, in);
+  convolve(state, weights, false, in.columns(channels, channels));
+  multiply_heads(weights.input_gate, input_gate);
+  multiply_heads(weights.decay_gate, decay_gate);
+  // Beside the gate, as the activation of an MLP has it.
+  device_.rg_lru({.layer = state,
+                  .decay = weights.decay.get(),
+                  .input_bias = weights.input_gate_bias.get(),
+                  .decay_bias = weights.decay_gate_bias.get(),
+                  .x = convolved,
+                  .input_gate = input_gate,
+                  .decay_gate = decay_gate,
+                  .out = in.columns(channels, channels)});
+  device_.activation({.kind = config_.activation, .gated = true, .in = in, .out = convolved});
 }
 
 }  // namespace tgi

@@ -35,10 +35,11 @@ class StoragePlan {
                                 Role role,
                                 Range cols) const;
 
-  // How the matrices of heads are held that latent attention multiplies q and its results with: by
-  // head and one of them transposed, so that a checkpoint's own integers are decoded. Every score
-  // goes through them: when the layers are quantised they are int8 at least, in groups of the
-  // default size, or plain where the device has no kernels for such heads.
+  // How the matrices of heads are held that latent attention multiplies q and its results with, or
+  // that a state's gates are made with: by head and some of them transposed, so that a checkpoint's
+  // own integers are decoded. Every score, or every state, goes through them: when the layers are
+  // quantised they are int8 at least, in groups of the default size, or plain where the device has
+  // no kernels for such heads.
   MatrixStorage of_heads() const;
 
   bool is_quantised(const TensorEntry& entry) const;

@@ -39,6 +39,7 @@ bool is_per_expert(const TensorSpec& spec) {
 
 // How many tensors of a layer, or of the model, a row of the table stands for.
 int32_t num_tensors(const TensorSpec& spec, const ModelConfig& config) {
+  if (spec.stacked && is_of_state(spec.role)) return config.state.num_heads;
   if (is_per_expert(spec)) return config.experts.num_experts;
   return has_mark(spec.name, kStreamMark) ? config.streams.count - 1 : 1;
 }
@@ -351,8 +352,9 @@ void TensorTable::add_entry(const TensorSpec& spec,
                     .name = tensor_name(spec.name, layer, expert, config),
                     .rows = dim_size(spec.rows, config, layer),
                     .cols = dim_size(spec.cols, config, layer),
-                    .head_dim = kv_heads_of(config, layer).head_dim,
-                    .num_stacked = spec.stacked ? config.experts.num_experts : 0};
+                    .head_dim = is_of_state(spec.role) ? config.state.head_dim
+                                                       : kv_heads_of(config, layer).head_dim,
+                    .num_stacked = spec.stacked ? num_tensors(spec, config) : 0};
   if (spec.cols == Dim::kConvWeights) entry.per_channel = config.state.conv_kernel;
   if (spec.cols == Dim::kStreamPredictions || spec.cols == Dim::kStreamCorrections)
     entry.row_length = config.streams.count;

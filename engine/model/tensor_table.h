@@ -14,14 +14,14 @@ namespace tgi {
 struct TensorEntry {
   const TensorSpec* spec = nullptr;
   int32_t layer = -1;   // -1: not of a layer
-  int32_t expert = -1;  // or stream, of those but the first; -1: of neither
+  int32_t expert = -1;  // or head of a state, or stream, of those but the first; -1: of none
   std::string name;
   int64_t rows = 0;  // whole, before any split; 1 for vectors
   int64_t cols = 0;
   int32_t num_parts = 1;              // of a vector that is stored in so many tensors
   std::vector<int64_t> part_sizes{};  // (num_parts), or empty: all are of one size
-  int64_t head_dim = 0;               // of the layer
-  int64_t num_stacked = 0;  // experts whose vectors or matrices are one tensor; 0: it is alone
+  int64_t head_dim = 0;               // of the layer's attention, or of its state
+  int64_t num_stacked = 0;  // experts, or heads, whose vectors or matrices are one tensor; 0: alone
   int64_t per_channel = 0;  // numbers of a channel, of a vector that is stored (channels, numbers)
   int64_t row_length = 0;   // of a vector that is stored (rows, row_length), and stays so
 
@@ -54,7 +54,7 @@ class TensorTable {
 
   const std::vector<TensorEntry>& entries() const { return entries_; }
 
-  // Null when the model has no such tensor. `expert`: or stream.
+  // Null when the model has no such tensor. `expert`: or head, or stream.
   const TensorEntry* find(Role role, int32_t layer = -1, int32_t expert = 0) const;
 
  private:

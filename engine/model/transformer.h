@@ -94,13 +94,14 @@ class Transformer final : public Forward {
     Tensor experts_out;
     // (max_batch_tokens, hidden): rows whose logits are wanted, normed; for sample()
     Tensor last_rows;
-    Tensor embedded;      // (max_batch_tokens, embedding), where that is not as wide as the stream
-    Tensor state_in;      // (max_batch_tokens, what in_proj of a layer with a state gives)
-    Tensor convolved;     // (max_batch_tokens, channels of the convolution)
-    Tensor state_parts;   // (max_batch_tokens, step_rank + 2 * state_size)
-    Tensor state_gates;   // (max_batch_tokens, channels)
-    Tensor steps;         // (max_batch_tokens, channels, or numbers of dt)
-    Tensor layer_inputs;  // (max_batch_tokens, layers * size), where there are such rows
+    Tensor embedded;   // (max_batch_tokens, embedding), where that is not as wide as the stream
+    Tensor state_in;   // (max_batch_tokens, what in_proj of a layer with a state gives)
+    Tensor convolved;  // (max_batch_tokens, channels of the convolution)
+    // (max_batch_tokens, step_rank + 2 * state_size); of RG-LRU its two gates
+    Tensor state_parts;
+    Tensor state_gates;     // (max_batch_tokens, channels)
+    Tensor steps;           // (max_batch_tokens, channels, or numbers of dt)
+    Tensor layer_inputs;    // (max_batch_tokens, layers * size), where there are such rows
     Tensor layer_input_in;  // (max_batch_tokens, layers * size): what the embedding gives to them
     // (max_batch_tokens, 2 * size): what the stream makes of a layer's row, then the row.
     Tensor layer_gate;
@@ -151,8 +152,9 @@ class Transformer final : public Forward {
   void run_mamba(int32_t state, const LayerWeights& weights, const Tensor& x);
   void run_mamba2(int32_t state, const LayerWeights& weights, const Tensor& x);
   void run_delta_rule(int32_t state, const LayerWeights& weights, const Tensor& x);
+  void run_rg_lru(int32_t state, const LayerWeights& weights, const Tensor& x);
   Tensor widened(const Linear& up, const Tensor& row, const Tensor& room);
-  void convolve(int32_t state, const LayerWeights& weights, const Tensor& x);
+  void convolve(int32_t state, const LayerWeights& weights, bool silu, const Tensor& x);
   void norm_mamba_parts(const LayerWeights& weights, const Tensor& parts);
   void multiply(const Tensor& x, float factor);      // in place
   Tensor multiplied(const Tensor& x, float factor);  // a copy, unless by 1

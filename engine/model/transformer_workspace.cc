@@ -70,6 +70,7 @@ Layout take_state(const StateConfig& state, Layout layout, Workspace& out) {
     out.state_parts = layout.take(state.step_rank + int64_t{2} * state.state_size);
     out.steps = layout.take(state.num_channels());
   }
+  if (state.kind == StateKind::kRgLru) out.state_parts = layout.take(2 * state.num_channels());
   if (state.kind == StateKind::kDeltaRule) {
     if (state.gate_rank > 0) out.state_gates = layout.take(state.num_channels());
     if (state.step_rank > 0) out.steps = layout.take(state.num_steps());

@@ -177,11 +177,9 @@ std::vector<std::string> unused_names(const LoadedConfig& model,
 
 namespace {
 
-StackPlace stack_of(const LoadedConfig& model, const TensorEntry& entry) {
+StackPlace stack_of(const TensorEntry& entry) {
   if (!entry.spec->stacked) return {};
-  return {.index = entry.expert,
-          .count = model.config.experts.num_experts,
-          .is_flat = entry.spec->flat};
+  return {.index = entry.expert, .count = entry.num_stacked, .is_flat = entry.spec->flat};
 }
 
 }  // namespace
@@ -192,7 +190,7 @@ MatrixSpec matrix_spec(const LoadedConfig& model, const TensorEntry& entry) {
           .rows = entry.rows,
           .cols = entry.cols,
           .transposed = entry.spec->transposed,
-          .stack = stack_of(model, entry),
+          .stack = stack_of(entry),
           .turns = entry.spec->turns,
           .kind = kind_of(entry.spec->role)};
 }

@@ -72,7 +72,7 @@ inline constexpr std::array<LinearPart, 1> kExpertDownParts = {
 inline constexpr std::array<LinearPart, 6> kStateInParts = {{
     {Role::kStateIn, Role::kStateInBias},
     {Role::kStateKeyIn, Role::kCount},
-    {Role::kStateValueIn, Role::kCount},
+    {Role::kStateValueIn, Role::kStateValueInBias},
     {Role::kStateGateIn, Role::kCount},
     {Role::kStateSecondIn, Role::kCount},
     {Role::kStateThirdIn, Role::kCount},
@@ -162,7 +162,7 @@ constexpr int32_t expert_site(const ModelConfig& config,
   return embedding_site(config.num_layers) + 1 + before * config.experts.num_experts + expert;
 }
 
-inline constexpr std::array<LayerVector, 36> kLayerVectors = {{
+inline constexpr std::array<LayerVector, 39> kLayerVectors = {{
     {&LayerWeights::attention_norm, Role::kAttentionNorm},
     {&LayerWeights::attention_norm_bias, Role::kAttentionNormBias},
     {&LayerWeights::q_norm, Role::kQNorm},
@@ -194,11 +194,25 @@ inline constexpr std::array<LayerVector, 36> kLayerVectors = {{
     {&LayerWeights::conv_bias, Role::kConvBias},
     {&LayerWeights::head_step_bias, Role::kStateStepBias},
     {&LayerWeights::decay, Role::kDecay},
+    {&LayerWeights::decay, Role::kRgLruDecay},
+    {&LayerWeights::input_gate_bias, Role::kInputGateBias},
+    {&LayerWeights::decay_gate_bias, Role::kDecayGateBias},
     {&LayerWeights::skip, Role::kSkip},
     {&LayerWeights::state_norm, Role::kStateNorm},
     {&LayerWeights::step_norm, Role::kStepNorm},
     {&LayerWeights::input_norm, Role::kInputNorm},
     {&LayerWeights::output_norm, Role::kOutputNorm},
+}};
+
+// One for each head of the layer's state.
+struct HeadLinear {
+  HeadMatrices LayerWeights::*target;
+  Role role;
+};
+
+inline constexpr std::array<HeadLinear, 2> kHeadLinears = {{
+    {&LayerWeights::input_gate, Role::kInputGate},
+    {&LayerWeights::decay_gate, Role::kDecayGate},
 }};
 
 struct ModelMatrix {

@@ -42,6 +42,7 @@ class Planner {
     for (int32_t layer = 0; layer < model_.config.num_layers; ++layer) {
       for (const LayerLinear& row : kLayerLinears) add_linear(row.parts, layer);
       add_latent_up(layer);
+      for (const HeadLinear& row : kHeadLinears) add_heads(row.role, layer);
       for (const LayerLinear& row : kOtherLinears) add_linear(row.parts, layer);
       for (const ExpertLinear& row : kExpertLinears) add_experts(row.parts, layer);
       for (const LayerVector& row : kLayerVectors) add_vector(view_.table().find(row.role, layer));
@@ -94,6 +95,15 @@ class Planner {
     };
     size_bytes_ += view_.num_rows(*entry) / head_rows(latent) *
                    (of_head(latent.rank, latent.kept_dim) + of_head(latent.value_dim, latent.rank));
+  }
+
+  void add_heads(Role role, int32_t layer) {
+    const int32_t num_heads = view_.num_heads(role, layer);
+    if (num_heads == 0) return;
+    const TensorEntry& entry = *view_.table().find(role, layer);
+    const MatrixStorage storage = storage_.of_heads();
+    size_bytes_ +=
+        num_heads * device_.matrix_bytes(storage.format(), storage, entry.rows, entry.cols);
   }
 
   // The embedding, and what Transformer makes of it.

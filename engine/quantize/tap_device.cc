@@ -139,6 +139,13 @@ void TapDevice::delta_rule(const DeltaRuleArgs& args) {
   device_.delta_rule(first);
 }
 
+void TapDevice::rg_lru(const RgLruArgs& args) {
+  if (is_over_) return;
+  RgLruArgs first = args;
+  first.layer = 0;
+  device_.rg_lru(first);
+}
+
 void TapDevice::gated_norm(const GatedNormArgs& args) {
   if (!is_over_) device_.gated_norm(args);
 }

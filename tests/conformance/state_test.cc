@@ -311,6 +311,47 @@ TEST_CASE("the gated delta rule goes on from step to step, with heads that share
   }
 }
 
+TEST_CASE("the real-gated linear recurrent unit goes on from step to step") {
+  struct Setup {
+    int32_t heads, head_dim;
+    float decay = 1.0F;  // times those that are drawn
+  };
+  for (const Setup& setup :
+       {Setup{1, 37}, Setup{3, 8}, Setup{2, 33, 1e-4F}, Setup{5, 64, 100.0F}, Setup{1, 160}}) {
+    const int64_t channels = int64_t{setup.heads} * setup.head_dim;
+    conform("unit of " + std::to_string(channels) + " channels",
+            {.num_layers = 2,
+             .conv_channels = static_cast<int32_t>(channels),
+             .conv_kernel = 4,
+             .num_heads = setup.heads,
+             .head_dim = setup.head_dim,
+             .state_size = 1},
+            [&](Device& device, const Batch& batch, const auto& rows) {
+              Random random(19);
+              const int64_t count = batch.num_tokens();
+              Floats decays = negative(random.values(channels));
+              for (float& decay : decays) decay *= setup.decay;
+              const DeviceTensor decay = DeviceTensor::vector(device, decays);
+              const DeviceTensor input_bias = DeviceTensor::vector(device, random.values(channels));
+              const DeviceTensor decay_bias = DeviceTensor::vector(device, random.values(channels));
+              DeviceTensor x(device, count, channels, rows(channels, 0));
+              DeviceTensor input_gate(device, count, channels, rows(channels, 1));
+              DeviceTensor decay_gate(device, count, channels, rows(channels, 2));
+              run_step(device, batch, [&] {
+                device.rg_lru({.layer = 1,
+                               .decay = &decay.view(),
+                               .input_bias = &input_bias.view(),
+                               .decay_bias = &decay_bias.view(),
+                               .x = x.view(),
+                               .input_gate = input_gate.view(),
+                               .decay_gate = decay_gate.view(),
+                               .out = x.view()});
+              });
+              return x.read();
+            });
+  }
+}
+
 TEST_CASE("a gate stands before or after the norm of its group, or alone") {
   for (const GateKind kind : {GateKind::kSilu, GateKind::kSigmoid, GateKind::kSoftplus}) {
     for (const int groups : {0, 1, 3}) {  // 0: no norm

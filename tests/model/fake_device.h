@@ -145,6 +145,7 @@ class FakeDevice final : public Device {
   void channel_scan(const ChannelScanArgs& /*args*/) override { no_op<int>(); }
   void head_scan(const HeadScanArgs& /*args*/) override { no_op<int>(); }
   void delta_rule(const DeltaRuleArgs& /*args*/) override { no_op<int>(); }
+  void rg_lru(const RgLruArgs& /*args*/) override { no_op<int>(); }
   void gated_norm(const GatedNormArgs& /*args*/) override { no_op<int>(); }
   void predict_streams(const PredictStreamsArgs& /*args*/) override { no_op<int>(); }
   void correct_streams(const CorrectStreamsArgs& /*args*/) override { no_op<int>(); }

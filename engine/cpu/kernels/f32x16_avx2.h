@@ -156,6 +156,7 @@ struct F32x16Avx2 {
     const __m256 sign = _mm256_set1_ps(-0.0F);
     return {_mm256_andnot_ps(sign, low), _mm256_andnot_ps(sign, high)};
   }
+  F32x16Avx2 sqrt() const { return {_mm256_sqrt_ps(low), _mm256_sqrt_ps(high)}; }
   F32x16Avx2 operator-() const {
     const __m256 sign = _mm256_set1_ps(-0.0F);
     return {_mm256_xor_ps(sign, low), _mm256_xor_ps(sign, high)};

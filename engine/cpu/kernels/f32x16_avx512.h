@@ -163,6 +163,7 @@ struct LanesAvx512 {
     return {_mm512_min_ps(a.all, b.all)};
   }
   LanesAvx512 abs() const { return {_mm512_andnot_ps(_mm512_set1_ps(-0.0F), all)}; }
+  LanesAvx512 sqrt() const { return {_mm512_sqrt_ps(all)}; }
   LanesAvx512 operator-() const { return {_mm512_xor_ps(_mm512_set1_ps(-0.0F), all)}; }
   LanesAvx512 with_sign_of(const LanesAvx512& other) const {
     return {_mm512_or_ps(all, _mm512_and_ps(_mm512_set1_ps(-0.0F), other.all))};

@@ -176,6 +176,9 @@ struct F32x16Generic {
       return std::bit_cast<float>(std::bit_cast<uint32_t>(lane[i]) & 0x7FFFFFFFU);
     });
   }
+  F32x16Generic sqrt() const {
+    return map([&](int i) { return __builtin_sqrtf(lane[i]); });
+  }
   F32x16Generic operator-() const {
     return map([&](int i) {
       return std::bit_cast<float>(std::bit_cast<uint32_t>(lane[i]) ^ 0x80000000U);

@@ -209,6 +209,24 @@ struct DeltaBlock {
   int64_t out_stride = 0;
 };
 
+struct RgLruBlock {
+  float* state = nullptr;  // (kStateLanes)
+  bool begins = false;     // the first token is its sequence's
+  int64_t num_tokens = 0;
+  int64_t num_channels = 0;
+  const float* decay = nullptr;
+  const float* input_bias = nullptr;
+  const float* decay_bias = nullptr;
+  const float* x = nullptr;
+  int64_t x_stride = 0;
+  const float* input_gate = nullptr;
+  int64_t input_gate_stride = 0;
+  const float* decay_gate = nullptr;
+  int64_t decay_gate_stride = 0;
+  float* out = nullptr;
+  int64_t out_stride = 0;
+};
+
 // Of layers that carry a state.
 struct StateKernels {
   void (*softplus)(const StepRow&);
@@ -222,6 +240,7 @@ struct StateKernels {
   void (*kept)(const KeptRow&);
   void (*delta)(const DeltaBlock&);
   void (*delta_of_numbers)(const DeltaBlock&);  // where each decays by itself
+  void (*rg_lru)(const RgLruBlock&);
 };
 
 // Of engine/device/stream_ops.h.

@@ -1,6 +1,7 @@
 // Layers that carry a state: convolution over time, the scans of Mamba 1 and 2, the gated delta
-// rule (see engine/device/state_ops.h). Sixteen channels side by side, token after token; sums over
-// a channel's state run in four interleaved parts that are added in one order.
+// rule, the real-gated linear recurrent unit (see engine/device/state_ops.h). Sixteen channels side
+// by side, token after token; sums over a channel's state run in four interleaved parts that are
+// added in one order.
 #pragma once
 
 #include "engine/cpu/kernels/kernel_table.h"
@@ -177,6 +178,32 @@ void delta_block(const DeltaBlock& block) {
     }
     out.total().store_first(block.out + t * block.out_stride, lanes);
   }
+}
+
+// 1 - exp(x) for x <= 0, exact also near 0.
+template <typename V>
+V lost_share(V x) {
+  const V near = -(vector_exp_less_tangent(x) + x);
+  return V::select(V::less(x, V::set1(-1.0F)), V::set1(1.0F) - vector_exp(x), near);
+}
+
+template <typename V>
+void rg_lru_block(const RgLruBlock& block) {
+  const int64_t lanes = block.num_channels;
+  const auto gate = [lanes](const float* x, const float* bias) {
+    return sigmoid_lanes(V::load_first(x, lanes) + V::load_first(bias, lanes));
+  };
+  const V decay = V::load_first(block.decay, lanes);
+  V h = V::load(block.state);
+  for (int64_t t = 0; t < block.num_tokens; ++t) {
+    const V log = decay * gate(block.decay_gate + t * block.decay_gate_stride, block.decay_bias);
+    V input = V::load_first(block.x + t * block.x_stride, lanes) *
+              gate(block.input_gate + t * block.input_gate_stride, block.input_bias);
+    if (t > 0 || !block.begins) input = input * lost_share(log + log).sqrt();
+    h = V::fma(vector_exp(log), h, input);
+    h.store_first(block.out + t * block.out_stride, lanes);
+  }
+  h.store(block.state);
 }
 
 }  // namespace tgi
