@@ -56,7 +56,8 @@ extern const Architecture kPaddleOcrText, kPaddleOcr, kHunyuanVlText, kHunyuanVl
     kMiniCpmOcr, kQwen3Asr, kGlmAsr, kFunAsrNano, kVibeVoiceAsr, kMossTranscribe;
 extern const Architecture kLaraMini, kAriaText, kAria, kPersimmon, kBioGpt, kMllamaText, kMllama,
     kEmu3Text, kEmu3, kFuyu, kOpenAiGpt, kCohereCompass, kCohereCompassVision, kKolibri,
-    kModernBertDecoder, kApertus15Text, kApertus15, kStep35, kStep37, kMiMoV2Flash, kLongcatFlash;
+    kModernBertDecoder, kApertus15Text, kApertus15, kStep35, kStep37, kMiMoV2Flash, kLongcatFlash,
+    kRecurrentGemma;
 
 namespace {
 
@@ -239,6 +240,7 @@ constexpr std::array kArchitectures = {
     &kFlint,
     &kMiMoV2Flash,
     &kLongcatFlash,
+    &kRecurrentGemma,
     &kPaddleOcrText,
     &kPaddleOcr,
     &kHunyuanVlText,

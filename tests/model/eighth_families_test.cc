@@ -1,0 +1,111 @@
+// What the readers of RecurrentGemma make of its own fields, and what they refuse.
+#include <string>
+#include <utility>
+
+#include "engine/model/architecture.h"
+#include "engine/model/state_layout.h"
+#include "engine/model/tensor_table.h"
+#include "tests/catch.h"
+#include "tests/model/config_refusal.h"
+#include "tests/model/model_files.h"
+
+namespace tgi::eighth_families_test {
+namespace {
+
+LoadedConfig load(const std::string& architecture, Json config = Json::object()) {
+  config["architectures"] = {architecture};
+  return load_config(config);
+}
+
+std::string refused(const std::string& architecture, Json config, Code code) {
+  config["architectures"] = {architecture};
+  return refusal(config, code);
+}
+
+const std::string kRecurrentGemma = "RecurrentGemmaForCausalLM";
+
+// The fields of google/recurrentgemma-2b that say something.
+Json published_recurrent_gemma() {
+  return {{"attention_bias", false},
+          {"attention_window_size", 2048},
+          {"block_types", {"recurrent", "recurrent", "attention"}},
+          {"conv1d_width", 4},
+          {"embeddings_scale_by_sqrt_dim", true},
+          {"final_w_init_variance_scale", 0.07692307692307693},
+          {"head_dim", 256},
+          {"hidden_activation", "gelu_pytorch_tanh"},
+          {"hidden_size", 2560},
+          {"intermediate_size", 15360},
+          {"logits_soft_cap", 30.0},
+          {"lru_width", 2560},
+          {"model_type", "recurrent_gemma"},
+          {"num_attention_heads", 10},
+          {"num_hidden_layers", 26},
+          {"num_key_value_heads", 1},
+          {"partial_rotary_factor", 0.5},
+          {"rms_norm_eps", 1e-6},
+          {"rope_theta", 10000.0},
+          {"vocab_size", 256000},
+          {"w_init_variance_scale", 0.01}};
+}
+
+TEST_CASE("RecurrentGemma has linear recurrent units in two layers of three, else a window") {
+  const LoadedConfig loaded = load(kRecurrentGemma, published_recurrent_gemma());
+  const ModelConfig& model = loaded.config;
+  CHECK(model.intermediate_size == 7680);
+  CHECK(model.embedding_multiplier == 50.5F);  // 50.596 in bf16
+  CHECK(model.logit_softcap == 30.0F);
+  CHECK(model.tied_embeddings);
+  CHECK(model.state.kind == StateKind::kRgLru);
+  CHECK(model.ropes[0].rotary_dim == 128);
+  for (int32_t i = 0; i < model.num_layers; ++i) {
+    const LayerPlan& layer = model.layers[static_cast<size_t>(i)];
+    CHECK(layer.has_attention == (i % 3 == 2));
+    CHECK(layer.has_state != layer.has_attention);
+    CHECK(layer.sliding_window == (layer.has_attention ? 2048 : 0));
+  }
+  CHECK(recurrent_layout(model) == StateLayout{.num_layers = 18,
+                                               .conv_channels = 2560,
+                                               .conv_kernel = 4,
+                                               .num_heads = 10,
+                                               .head_dim = 256,
+                                               .state_size = 1});
+  const TensorTable table(loaded);
+  const TensorEntry* gate = table.find(Role::kInputGate, 0, 9);
+  CHECK(gate->name == "model.layers.0.temporal_block.rg_lru.input_gate_weight");
+  CHECK(gate->expert == 9);
+  CHECK(gate->num_stacked == 10);
+  CHECK(gate->rows == 256);
+  CHECK(table.find(Role::kDecayGateBias, 1)->vector_shape() == std::vector<int64_t>{10, 256});
+  CHECK(table.find(Role::kInputGate, 2) == nullptr);
+  CHECK(table.find(Role::kOBias, 2)->cols == 2560);
+  CHECK(table.find(Role::kQBias, 2) == nullptr);
+}
+
+TEST_CASE("what RecurrentGemma does not say is as its class has it") {
+  CHECK(load(kRecurrentGemma, {{"lru_width", nullptr}}).config.state.num_channels() == 2560);
+  CHECK(load(kRecurrentGemma, {{"lru_width", 1280}}).config.state.head_dim == 128);
+  CHECK(load(kRecurrentGemma, {{"head_dim", 64}}).config.state.head_dim == 256);
+  CHECK(load(kRecurrentGemma, {{"sliding_window", 77}}).config.layers[2].sliding_window == 77);
+}
+
+TEST_CASE("what RecurrentGemma can't be is refused by name") {
+  CHECK_THAT(refused(kRecurrentGemma, {{"lru_width", 2555}}, Code::kInvalidArgument),
+             Catch::Contains("lru_width: 2555 channels can't be dealt out to 10 heads evenly"));
+  CHECK_THAT(
+      refused(kRecurrentGemma, {{"block_types", {"recurrent", "mamba"}}}, Code::kUnsupported),
+      Catch::Contains("block_types[1]: 'mamba' is not supported; known are recurrent, attention"));
+  CHECK_THAT(refused(kRecurrentGemma, {{"block_types", Json::array()}}, Code::kInvalidArgument),
+             Catch::Contains("block_types: expected a list of kinds of layers, got []"));
+  CHECK_THAT(refused(kRecurrentGemma, {{"intermediate_size", 1}}, Code::kInvalidArgument),
+             Catch::Contains("intermediate_size: expected 1 to"));
+  CHECK_THAT(
+      refused(kRecurrentGemma, {{"rope_parameters", {{"rope_type", "linear"}, {"factor", 2.0}}}},
+              Code::kUnsupported),
+      Catch::Contains("rope scaling 'linear' is not supported; known are default"));
+  CHECK_THAT(refused(kRecurrentGemma, {{"conv1d_width", 17}}, Code::kInvalidArgument),
+             Catch::Contains("conv1d_width: expected 1 to 16, got 17"));
+}
+
+}  // namespace
+}  // namespace tgi::eighth_families_test
