@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <functional>
 #include <span>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -77,24 +78,34 @@ std::vector<int32_t> ExprPool::after_item_ends(int32_t id) const {
 }
 
 int32_t ExprPool::with_leaves(int32_t id, const std::function<int32_t(const ExprNode&)>& replaced) {
+  std::unordered_map<int32_t, int32_t> known;
+  return with_leaves(id, replaced, known);
+}
+
+// Parts may be shared by many ways to them, so each is done once.
+int32_t ExprPool::with_leaves(int32_t id,
+                              const std::function<int32_t(const ExprNode&)>& replaced,
+                              std::unordered_map<int32_t, int32_t>& known) {
   const ExprNode of = node(id);
   if (!of.has_leaves) return id;
   switch (of.kind) {
     case ExprKind::kConcat: {
       std::vector<int32_t> heads;
       for (; node(id).kind == ExprKind::kConcat; id = node(id).b) heads.push_back(node(id).a);
-      int32_t result = with_leaves(id, replaced);
+      int32_t result = with_leaves(id, replaced, known);
       for (; !heads.empty(); heads.pop_back())
-        result = concat(with_leaves(heads.back(), replaced), result);
+        result = concat(with_leaves(heads.back(), replaced, known), result);
       return result;
     }
     case ExprKind::kEither: {
+      const auto before = known.find(id);
+      if (before != known.end()) return before->second;
       std::vector<int32_t> all(parts(of).begin(), parts(of).end());
-      for (int32_t& part : all) part = with_leaves(part, replaced);
-      return either(all);
+      for (int32_t& part : all) part = with_leaves(part, replaced, known);
+      return known[id] = either(all);
     }
     case ExprKind::kRepeat:
-      return repeat(with_leaves(of.a, replaced), of.min, of.max);
+      return repeat(with_leaves(of.a, replaced, known), of.min, of.max);
     default: {
       const int32_t other = replaced(of);
       return other < 0 ? id : other;

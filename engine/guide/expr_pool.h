@@ -166,6 +166,9 @@ class ExprPool {
   int64_t num_steps() const { return num_steps_; }
 
  private:
+  int32_t with_leaves(int32_t id,
+                      const std::function<int32_t(const ExprNode&)>& replaced,
+                      std::unordered_map<int32_t, int32_t>& known);
   int32_t intern(ExprNode node, std::span<const int32_t> parts);
   int32_t intern_set(const ByteSet& set);
   void rehash();

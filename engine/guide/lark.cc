@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/guide/code_points.h"
+#include "engine/guide/lark_substring.h"
 #include "engine/guide/lark_syntax.h"
 #include "engine/guide/regex_sets.h"
 
@@ -62,11 +63,12 @@ class LarkBuilder {
     if (has_ignored_) {
       skip_ = grammar_.declare("what %ignore names");
       const Regex any = regex().either(ignored);
-      grammar_.define(skip_, grammar_.terminal(regex().repeat(any, 0, kUnbounded)));
+      const int32_t most = lark_.options.skips_once ? 1 : kUnbounded;
+      grammar_.define(skip_, grammar_.terminal(regex().repeat(any, 0, most)));
     }
     for (const LarkDefinition& definition : lark_.definitions) {
       if (!is_terminal_name(definition.name))
-        grammar_.define(rule_named(definition.name), expr_of(definition.body));
+        grammar_.define(rule_named(definition.name), body_of(definition));
     }
     if (!has_ignored_ || !lark_.options.allow_initial_skip) return start;
     const Rule whole = grammar_.declare("what %ignore names, then start");
@@ -107,6 +109,8 @@ class LarkBuilder {
       if (terminals_.contains(name) || rules_.contains(name))
         refuse(definition.place, "\"" + name + "\" is defined a second time");
       if (is_terminal_name(name)) {
+        if (definition.is_lazy || definition.suffix >= 0)
+          refuse(definition.place, "lazy and suffix are of rules, and " + name + " is a terminal");
         terminals_[name] = {.body = definition.body, .pattern = {}, .place = definition.place};
       } else {
         rules_.emplace(name, grammar_.declare(name));
@@ -145,6 +149,15 @@ class LarkBuilder {
     return regex().concat(characters);
   }
 
+  // A lazy rule is made of terminals: none of its texts goes on with what is one already.
+  Expr body_of(const LarkDefinition& definition) {
+    if (!definition.is_lazy && definition.suffix < 0) return expr_of(definition.body);
+    Regex texts = regex_of(definition.body);
+    if (definition.suffix >= 0) texts = regex().concat({texts, regex_of(definition.suffix)});
+    const Regex longer = regex().concat({texts, regex().any_character(), regex().any_text()});
+    return with_skip(regex().without(texts, longer));
+  }
+
   // What a terminal is made of: no rules.
   Regex regex_of(int32_t id) {
     const LarkNode& node = node_at(id);
@@ -167,6 +180,8 @@ class LarkBuilder {
         refuse(node.place, "a special token can only be used in a rule");
       case LarkKind::kJson:
         refuse(node.place, "%json can only be used in a rule");
+      case LarkKind::kSubstring:
+        return substring_of(node);
       case LarkKind::kSequence:
         return regex().concat(parts);
       case LarkKind::kEither:
@@ -192,6 +207,15 @@ class LarkBuilder {
     }
   }
 
+  Regex substring_of(const LarkNode& node) {
+    const nlohmann::ordered_json json = parse_json_at(source_, node.json);
+    try {
+      return substring_regex(regex(), json);
+    } catch (const Error& error) {
+      source_.refuse(node.place, error.what(), error.code());
+    }
+  }
+
   Expr schema_of(const LarkNode& node) {
     const nlohmann::ordered_json schema = parse_json_at(source_, node.json);
     try {
@@ -212,6 +236,7 @@ class LarkBuilder {
       case LarkKind::kString:
       case LarkKind::kRegex:
       case LarkKind::kRange:
+      case LarkKind::kSubstring:
         return with_skip(regex_of(id));
       case LarkKind::kName: {
         if (is_terminal_name(node.text)) return with_skip(terminal_named(node.text, node.place));

@@ -46,20 +46,25 @@ ordered_json parse_json_at(const SourceText& source, std::string_view text) {
   return json;
 }
 
-LlguidanceOptions take_llguidance_options(SourceText& source) {
+void take_llguidance_options(SourceText& source, LlguidanceOptions& options) {
   const size_t begin = source.at;
   const ordered_json json = parse_json_at(source, take_json(source));
-  LlguidanceOptions options;
   if (!json.is_object())
     source.refuse(begin, "expected an object of options", Code::kInvalidArgument);
   for (const auto& [name, value] : json.items()) {
+    if (name == "skip_repetition") {
+      options.skips_once = value == "once";
+      if (options.skips_once) continue;
+      source.refuse(begin, "expected \"once\" for \"" + name + "\", got " + value.dump(),
+                    Code::kInvalidArgument);
+    }
     // How it works, and what it prints: the answers are the same.
     const bool is_harmless =
         name == "no_forcing" || name == "verbose_errors" || name == "test_trace";
     if (!is_harmless && name != "allow_initial_skip") {
       source.refuse(begin,
                     "the option \"" + name + "\" of %llguidance isn't supported; " +
-                        "allow_initial_skip and no_forcing are",
+                        "allow_initial_skip, skip_repetition and no_forcing are",
                     Code::kUnsupported);
     }
     if (!value.is_boolean()) {
@@ -68,7 +73,6 @@ LlguidanceOptions take_llguidance_options(SourceText& source) {
     }
     if (name == "allow_initial_skip") options.allow_initial_skip = value.get<bool>();
   }
-  return options;
 }
 
 }  // namespace tgi::guide

@@ -19,9 +19,11 @@ nlohmann::ordered_json parse_json_at(const SourceText& source, std::string_view 
 
 struct LlguidanceOptions {
   bool allow_initial_skip = false;  // what %ignore names may stand before the first terminal too
+  bool skips_once = false;          // ... and only once at a place
 };
 
-// Takes the options of %llguidance. Those that are not known are refused by name.
-LlguidanceOptions take_llguidance_options(SourceText& source);
+// Takes the options of %llguidance, which may stand there several times. Those that are not known
+// are refused by name.
+void take_llguidance_options(SourceText& source, LlguidanceOptions& options);
 
 }  // namespace tgi::guide

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "engine/guide/lark_literals.h"
 #include "engine/guide/regex.h"
 
 namespace tgi::guide {
@@ -73,7 +74,7 @@ class LarkParser {
     } else if (name == "import") {
       parse_import();
     } else if (name == "llguidance") {
-      grammar_.options = take_llguidance_options(source_);
+      take_llguidance_options(source_, grammar_.options);
     } else {
       source_.refuse(
           begin,
@@ -87,7 +88,7 @@ class LarkParser {
   void parse_import() {
     const size_t begin = source_.at;
     const auto add_import = [&](size_t place, const std::string& there, const std::string& here) {
-      grammar_.imports.push_back({here, place, -1});
+      grammar_.imports.push_back({.name = here, .place = place});
       grammar_.import_sources.push_back(there);
     };
     const auto refuse_module = [&] {
@@ -120,25 +121,43 @@ class LarkParser {
   }
 
   // What they ask for has to hold, but for names under which parts of an answer are told.
-  void parse_attributes() {
+  void parse_attributes(LarkDefinition& definition) {
     do {
-      skip(false);
+      skip(true);
       const size_t place = source_.at;
       const std::string name = parse_word("an attribute");
-      if (name != "capture") {
-        source_.refuse(place,
-                       "the attribute \"" + name + "\" of a rule isn't supported; capture is",
-                       Code::kUnsupported);
-      }
-      skip(false);
+      const bool is_name = name == "capture" || name == "stop_capture";
+      if (!is_name && name != "lazy" && name != "suffix") refuse_attribute(place, name);
+      if (name == "lazy") definition.is_lazy = true;
+      skip(true);
       if (source_.take("=")) {
-        skip(false);
-        parse_quoted();
-        skip(false);
+        if (name == "lazy") refuse_at(place, "lazy has no value");
+        skip(true);
+        const size_t value_place = source_.at;
+        const std::optional<int32_t> value = parse_atom();
+        const bool fits = value && (!is_name || node_at(*value).kind == LarkKind::kString);
+        if (!fits) refuse_at(value_place, is_name ? "expected a string" : "expected a terminal");
+        if (name == "suffix") definition.suffix = *value;
+        skip(true);
+      } else if (name == "suffix") {
+        source_.refuse("expected \"=\" and what the rule ends with");
       }
     } while (source_.take(","));
     if (!source_.take("]")) source_.refuse("expected \",\" or \"]\" after an attribute");
   }
+
+  [[noreturn]] void refuse_attribute(size_t place, const std::string& name) const {
+    std::string what =
+        "the attribute \"" + name + "\" of a rule isn't supported; capture, lazy and suffix are";
+    if (name == "stop")
+      what += ": with suffix the rule ends with that text, which stays in the answer";
+    if (name == "max_tokens")
+      what += ": limit the characters, /(.|\\n){0,200}/, or the tokens of the answer";
+    if (name == "temperature") what += ": the temperature is that of the request";
+    source_.refuse(place, what, Code::kUnsupported);
+  }
+
+  const LarkNode& node_at(int32_t id) const { return grammar_.nodes[static_cast<size_t>(id)]; }
 
   void expect_end() {
     skip(false);
@@ -150,7 +169,8 @@ class LarkParser {
     while (source_.peek() == '?' || source_.peek() == '!') ++source_.at;  // shapes of trees
     const std::string name = parse_word("a rule, a terminal, or a directive");
     if (source_.peek() == '{') source_.refuse_unsupported("rules with parameters aren't supported");
-    if (source_.take("[")) parse_attributes();
+    LarkDefinition definition{.name = name, .place = begin};
+    if (source_.take("[")) parse_attributes(definition);
     if (source_.take(".")) {  // a priority: all ways to read a text are kept anyway
       source_.take("-");
       parse_word("a priority");
@@ -158,9 +178,9 @@ class LarkParser {
     skip(false);
     if (!source_.take(":")) source_.refuse("expected \":\" after the name of a rule");
     skip(true);
-    const int32_t body = parse_alternatives();
+    definition.body = parse_alternatives();
     expect_end();
-    grammar_.definitions.push_back({name, begin, body});
+    grammar_.definitions.push_back(std::move(definition));
   }
 
   // A line that begins with | goes on with the rule before it.
@@ -231,7 +251,8 @@ class LarkParser {
     const size_t begin = source_.at;
     const char c = source_.peek();
     if (c == '"') return parse_string_or_range();
-    if (c == '/') return parse_regex_literal();
+    if (c == '/')
+      return add({.kind = LarkKind::kRegex, .place = begin, .text = take_lark_pattern(source_)});
     if (c == '(' || c == '[') {
       ++source_.at;
       ++groups_;
@@ -252,8 +273,12 @@ class LarkParser {
       skip(true);
       return add({.kind = LarkKind::kJson, .place = begin, .json = take_json(source_)});
     }
+    if (source_.take("%regex")) {
+      skip(true);
+      return add({.kind = LarkKind::kSubstring, .place = begin, .json = take_json(source_)});
+    }
     if (c == '%')
-      source_.refuse_unsupported("nested grammars (%lark, %regex) aren't supported; %json is");
+      source_.refuse_unsupported("nested grammars (%lark) aren't supported; %json and %regex are");
     if (!is_word(c) || c == '-') return std::nullopt;
     std::string name = parse_word("a name");
     if (source_.peek() == '{') {
@@ -264,49 +289,11 @@ class LarkParser {
     return add({.kind = LarkKind::kName, .place = begin, .text = std::move(name)});
   }
 
-  // Escapes as in Python's and JSON's strings.
-  char32_t parse_string_character() {
-    const size_t begin = source_.at;
-    if (!source_.take("\\")) return next_character(source_.text, source_.at);
-    const char kind = source_.peek();
-    ++source_.at;
-    const std::string_view from = "nrtfvab\\\"/'";
-    const std::string_view to = "\n\r\t\f\v\a\b\\\"/'";
-    if (const size_t found = from.find(kind); kind != '\0' && found != std::string_view::npos)
-      return static_cast<unsigned char>(to[found]);
-    const size_t digits = kind == 'x' ? 2 : kind == 'u' ? 4 : kind == 'U' ? 8 : 0;
-    if (digits == 0) refuse_at(begin, "an escape that isn't known");
-    char32_t value = 0;
-    for (size_t i = 0; i < digits; ++i, ++source_.at) {
-      const char c = source_.peek();
-      const char lower = static_cast<char>(c | 0x20);
-      const bool is_digit = c >= '0' && c <= '9';
-      if (!is_digit && (lower < 'a' || lower > 'f'))
-        refuse_at(begin, "an escape without its hexadecimal digits");
-      value = value << 4 | static_cast<char32_t>(is_digit ? c - '0' : lower - 'a' + 10);
-    }
-    if (value > 0x10FFFF || (value >= 0xD800 && value <= 0xDFFF))
-      refuse_at(begin, "expected a character of Unicode");
-    return value;
-  }
-
-  std::string parse_quoted() {
-    const size_t begin = source_.at;
-    if (!source_.take("\"")) source_.refuse("expected a string");
-    std::string text;
-    while (!source_.take("\"")) {
-      if (source_.at_end() || source_.peek() == '\n')
-        refuse_at(begin, "a string without its closing quote");
-      append_utf8(parse_string_character(), text);
-    }
-    return text;
-  }
-
   int32_t parse_string_or_range() {
     const size_t begin = source_.at;
-    std::string text = parse_quoted();
+    std::string text = take_lark_string(source_);
     if (source_.take("..")) {
-      const std::string end = parse_quoted();
+      const std::string end = take_lark_string(source_);
       size_t at = 0;
       size_t end_at = 0;
       if (count_utf8_characters(text) != 1 || count_utf8_characters(end) != 1)
@@ -322,32 +309,6 @@ class LarkParser {
                 .place = begin,
                 .text = std::move(text),
                 .ignore_case = ignore_case});
-  }
-
-  int32_t parse_regex_literal() {
-    const size_t begin = source_.at++;
-    std::string pattern;
-    while (!source_.take("/")) {
-      if (source_.at_end() || source_.peek() == '\n')
-        refuse_at(begin, "a regular expression without its closing \"/\"");
-      if (source_.rest().starts_with("\\/")) {
-        ++source_.at;
-      } else if (source_.peek() == '\\') {
-        pattern.push_back('\\');
-        ++source_.at;
-        if (source_.at_end()) continue;
-      }
-      pattern.push_back(source_.peek());
-      ++source_.at;
-    }
-    std::string flags;
-    while (source_.peek() != '\0' &&
-           std::string_view("imslux").find(source_.peek()) != std::string_view::npos) {
-      if (source_.peek() != 'l' && source_.peek() != 'u') flags.push_back(source_.peek());
-      ++source_.at;
-    }
-    if (!flags.empty()) pattern = "(?" + flags + ")" + pattern;
-    return add({.kind = LarkKind::kRegex, .place = begin, .text = std::move(pattern)});
   }
 
   int32_t parse_count() {

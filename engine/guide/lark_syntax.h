@@ -14,17 +14,18 @@ namespace tgi::guide {
 
 struct LarkNode {
   enum class Kind : uint8_t {
-    kString,    // text, ignore_case
-    kRegex,     // text, with its flags in front
-    kRange,     // "a".."z": first, last
-    kName,      // of a rule or a terminal: text
-    kToken,     // <|token|>, <[7]>: tokens
-    kJson,      // %json: json
-    kSequence,  // parts
-    kEither,    // parts
-    kBoth,      // parts
-    kNot,       // parts[0]
-    kRepeat,    // parts[0], min, max
+    kString,     // text, ignore_case
+    kRegex,      // text, with its flags in front
+    kRange,      // "a".."z": first, last
+    kName,       // of a rule or a terminal: text
+    kToken,      // <|token|>, <[7]>: tokens
+    kJson,       // %json: json
+    kSubstring,  // %regex: json
+    kSequence,   // parts
+    kEither,     // parts
+    kBoth,       // parts
+    kNot,        // parts[0]
+    kRepeat,     // parts[0], min, max
   };
   Kind kind = Kind::kSequence;
   size_t place = 0;
@@ -43,6 +44,8 @@ struct LarkDefinition {
   std::string name;
   size_t place = 0;
   int32_t body = -1;
+  bool is_lazy = false;  // it ends as soon as it can
+  int32_t suffix = -1;   // a node: the first of it ends the rule
 };
 
 struct LarkGrammar {

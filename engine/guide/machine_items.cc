@@ -132,6 +132,12 @@ const std::vector<Machine::Crossing>& Machine::crossings(int32_t config) {
     for (size_t i = 0; i < bytes.size() && at != kDead; ++i) {
       size_t next = i;
       while (next < bytes.size() && is_between(bytes[next])) ++next;
+      // A name, with its value behind it and perhaps the next name.
+      const bool is_name = next < bytes.size() && bytes[next] == ':';
+      if (i > 0 && is_name && ends_item(at) && bytes.find(',', next) != std::string_view::npos) {
+        found.push_back({token, static_cast<int32_t>(i), static_cast<int32_t>(next)});
+        break;
+      }
       if (i > 0 && next > i && ends_item(at) &&
           std::ranges::find(bytes.substr(i, next - i), ',') != bytes.begin() + next) {
         found.push_back({token, static_cast<int32_t>(i), static_cast<int32_t>(next)});

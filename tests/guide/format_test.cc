@@ -120,6 +120,108 @@ TEST_CASE("lark_of_llguidance_is_read") {
   CHECK(accepts(read_lark, "start: %json true", "[1]"));
 }
 
+TEST_CASE("lazy_rules_of_lark_end_as_soon_as_they_can") {
+  const char* const lazy =
+      "start: head /[0-9]+/ end\nhead[lazy]: /(.|\\n)*/ \"<f=\"\nend[suffix=\"</f>\"]: /.*/\n";
+  CHECK(accepts(read_lark, lazy, "a\nb<f=12 x</f>"));
+  CHECK(accepts(read_lark, lazy, "<f=1</f>"));
+  CHECK_FALSE(accepts(read_lark, lazy, "<f=a<f=1</f>"));
+  CHECK_FALSE(accepts(read_lark, lazy, "<f=1</f>x</f>"));
+  CHECK_FALSE(accepts(read_lark, lazy, "<f=1"));
+  const char* const suffix =
+      "start: word \"!\"\nword[suffix=END, stop_capture=\"e\", capture]: /[a-z]*/\nEND: /[xy]/\n";
+  CHECK(accepts(read_lark, suffix, "abx!"));
+  CHECK(accepts(read_lark, suffix, "y!"));
+  CHECK_FALSE(accepts(read_lark, suffix, "abxy!"));
+  CHECK_FALSE(accepts(read_lark, suffix, "ab!"));
+  CHECK(accepts(read_lark, "start: digit \"2\"\ndigit[lazy]: /[0-9]+/\n", "12"));
+  CHECK_FALSE(accepts(read_lark, "start: digit \"2\"\ndigit[lazy]: /[0-9]+/\n", "112"));
+}
+
+TEST_CASE("parts_of_a_text_of_llguidance") {
+  const std::string chunks =
+      "start: %regex {\"substring_chunks\": [\"ab\", \"c\", \"ab\", \"\"]} \"!\"\n";
+  for (const char* text : {"!", "ab!", "c!", "abc!", "cab!", "abcab!"}) {
+    INFO(text);
+    CHECK(accepts(read_lark, chunks, text));
+  }
+  for (const char* text : {"a!", "ac!", "abab!", "bc!", "abcabc!"}) {
+    INFO(text);
+    CHECK_FALSE(accepts(read_lark, chunks, text));
+  }
+  const char* const words =
+      "start: S\nS: %regex {\"substring_words\": \"foo  bar.,baz a-b \\u00e91_x's\"}";
+  for (const char* text : {"", "foo", "  bar", "bar.,baz a", ".,", "-", "\u00e91_x'", "s"}) {
+    INFO(text);
+    CHECK(accepts(read_lark, words, text));
+  }
+  for (const char* text : {" bar", "bar.", ",", "az", "\u00e9", "1_x", "foo bar"}) {
+    INFO(text);
+    CHECK_FALSE(accepts(read_lark, words, text));
+  }
+  CHECK(accepts(read_lark, "start: (%regex {\"substring_chars\": \"a\\u00e9c\"} \";\")+",
+                "\u00e9c;a;"));
+  CHECK_FALSE(accepts(read_lark, "start: %regex {\"substring_chars\": \"abc\"}", "ac"));
+  // Long: each part is in one of many blocks.
+  std::string text;
+  for (int i = 0; i < 2500; ++i) text += (i > 0 ? " w" : "w") + std::to_string(i);
+  const std::string grammar = "start: %regex {\"substring_words\": \"" + text + "\"}";
+  const size_t begin = text.find("w777");
+  CHECK(accepts(read_lark, grammar, text.substr(begin, text.find(" w1500") - begin)));
+  CHECK(accepts(read_lark, grammar, "w2499"));
+  CHECK(accepts(read_lark, grammar, "w48 w49 w50 w51 w52"));
+  CHECK_FALSE(accepts(read_lark, grammar, "w48 w50"));
+}
+
+TEST_CASE("what_is_skipped_in_lark") {
+  const std::string twice = "%ignore / {1,2}/\nstart: \"a\" \"b\"\n";
+  CHECK(accepts(read_lark, twice, "a    b"));
+  const std::string once = "%llguidance {\"skip_repetition\": \"once\"}\n%llguidance {}\n" + twice;
+  CHECK(accepts(read_lark, once, "a  b "));
+  CHECK(accepts(read_lark, once, "ab"));
+  CHECK_FALSE(accepts(read_lark, once, "a   b"));
+  CHECK_THAT(refusal(read_lark, "%llguidance {\"skip_repetition\": 3}\n" + twice),
+             Catch::Contains("expected \"once\""));
+}
+
+// In the style of the files that llama.cpp's users have.
+TEST_CASE("gbnf_files_are_read") {
+  const char* const list =
+      "# a list of at most three things, and who says so\n"
+      "root ::= item{1,3} signature?\n\n"
+      "item ::=\n  \"- \" [^\\r\\n\\x0b\\x0c\\x85\\u2028\\u2029]+ \"\\n\" # one a line\n"
+      "signature ::= (\"-- \" name) | (\n  \"by \"\n  name\n)\n"
+      "name ::= [A-Z\\u00C0-\\u00DE] [a-z\\-]* | [\\U0001F600-\\U0001F64F]";
+  CHECK(accepts(add_gbnf, list, "- a\n- \"b\"\nby Ann-marie"));
+  CHECK(accepts(add_gbnf, list, "- \u00e9\n-- \U0001F601"));
+  CHECK_FALSE(accepts(add_gbnf, list, "- a\n- b\n- c\n- d\n"));
+  CHECK_FALSE(accepts(add_gbnf, list, "- \n"));
+  const char* const json =
+      "root   ::= object\r\n"
+      "value  ::= object | array | string | number | (\"true\" | \"false\" | \"null\") ws\r\n"
+      "object ::= \"{\" ws ( string \":\" ws value (\",\" ws string \":\" ws value)* )? \"}\" "
+      "ws\r\n"
+      "array  ::= \"[\" ws ( value (\",\" ws value)* )? \"]\" ws\r\n"
+      "string ::= \"\\\"\" ( [^\"\\\\\\x7F\\x00-\\x1F] | \"\\\\\" ([\"\\\\bfnrt/] | \"u\" "
+      "[0-9a-fA-F]{4}) )* \"\\\"\" ws\r\n"
+      "number ::= (\"-\"? ([0-9] | [1-9] [0-9]{0,15})) (\".\" [0-9]+)? ([eE] [-+]? [0-9]{1,3})? "
+      "ws\r\n"
+      "ws ::= | \" \" | \"\\n\" [ \\t]{0,20}\r\n";
+  CHECK(accepts(add_gbnf, json, "{\"a\": [1, -2.5e+3, \"\\u00e9\\n\"],\n  \"b\": {}} "));
+  CHECK_FALSE(accepts(add_gbnf, json, "{\"a\":  1}"));
+  CHECK_FALSE(accepts(add_gbnf, json, "[1]"));
+  const char* const code =
+      "root ::= (assign | call)+\n"
+      "assign ::= ident ws \"=\" ws expr ws \";\" ws\ncall ::= ident \"(\" (expr (\",\" ws "
+      "expr)*)? \")\" ws \";\" ws\n"
+      "expr ::= expr ws [-+*/%] ws expr | ident | [0-9]+ | \"(\" ws expr ws \")\" | \"'\" . \"'\"\n"
+      "ident ::= [a-zA-Z_] [a-zA-Z_0-9]*\nws ::= [ \\t\\n]*\n";
+  CHECK(accepts(add_gbnf, code, "x = (1 + y)*2;\nprint(x, '\u00e9');"));
+  CHECK_FALSE(accepts(add_gbnf, code, "x = 1 +;"));
+  CHECK(accepts(add_gbnf, "root ::= \"a\"{2,} \"b\"{,2} \"c\"{2}", "aaabcc"));
+  CHECK_FALSE(accepts(add_gbnf, "root ::= \"a\"{2,} \"b\"{,2} \"c\"{2}", "abcc"));
+}
+
 TEST_CASE("errors_of_lark_say_where") {
   CHECK_THAT(refusal(read_lark, "begin: \"a\""), Catch::Contains("no rule \"start\""));
   CHECK_THAT(refusal(read_lark, "start: A\n"),
@@ -142,7 +244,18 @@ TEST_CASE("errors_of_lark_say_where") {
   CHECK_THAT(refusal(read_lark, "start: %json 5"), Catch::Contains("expected \"{\""));
   CHECK_THAT(refusal(read_lark, "start: A\nA: %json {}"),
              Catch::Contains("only be used in a rule"));
-  CHECK_THAT(refusal(read_lark, "start: %regex {}"), Catch::Contains("%json is"));
+  CHECK_THAT(refusal(read_lark, "start: %regex {}"), Catch::Contains("substring_words"));
+  CHECK_THAT(refusal(read_lark, "start: %lark { start: \"a\" }"),
+             Catch::Contains("%json and %regex are"));
+  CHECK_THAT(refusal(read_lark, "start[stop=\"x\"]: /a*/\n"),
+             Catch::Contains("with suffix the rule ends"));
+  CHECK_THAT(refusal(read_lark, "start[max_tokens=3]: /a*/\n"),
+             Catch::Contains("limit the characters"));
+  CHECK_THAT(refusal(read_lark, "start[lazy]: \"a\" b\nb: \"c\"\n"),
+             Catch::Contains("can't be made of the rule \"b\""));
+  CHECK_THAT(refusal(read_lark, "start[suffix]: /a*/\n"),
+             Catch::Contains("what the rule ends with"));
+  CHECK_THAT(refusal(read_lark, "start: A\nA[lazy]: /a*/\n"), Catch::Contains("A is a terminal"));
   CHECK_THAT(refusal(read_lark, "%llguidance {\"x\": true}\nstart: \"a\""),
              Catch::Contains("\"x\""));
   CHECK_THAT(refusal(read_lark, "%llguidance {\"no_forcing\": 1}\nstart: \"a\""),

@@ -11,7 +11,19 @@ namespace tgi::guide {
 
 namespace {
 
-// Whether the last item of the array that the text is in the middle of differs from those before.
+// The names of an object as they are written, of a text that ends with one.
+std::vector<std::string> names_of(const std::string& text) {
+  std::vector<std::string> names;
+  [[maybe_unused]] const nlohmann::json whole =
+      nlohmann::json::parse(text + ":0}", [&](int depth, auto event, nlohmann::json& value) {
+        if (event == nlohmann::json::parse_event_t::key && depth == 1) names.push_back(value);
+        return true;
+      });
+  return names;
+}
+
+// Whether the last item of the array, or the last name of the object, that the text is in the
+// middle of differs from those before.
 bool ends_new_item(std::string_view text) {
   bool in_string = false;
   std::vector<size_t> open;
@@ -29,7 +41,12 @@ bool ends_new_item(std::string_view text) {
       open.pop_back();
     }
   }
-  const auto items = nlohmann::json::parse(std::string(text.substr(open.back())) + "]");
+  const std::string inside(text.substr(open.back()));
+  if (inside[0] == '{') {
+    const std::vector<std::string> names = names_of(inside);
+    return std::count(names.begin(), names.end(), names.back()) == 1;
+  }
+  const auto items = nlohmann::json::parse(inside + "]");
   return std::count(items.begin(), items.end(), items.back()) == 1;
 }
 

@@ -16,6 +16,7 @@ AnyJson::AnyJson(Grammar& grammar, const JsonSchemaOptions& options)
     for (const char c : {' ', '\t', '\n', '\r'}) set.set(static_cast<unsigned char>(c));
     space_texts_ = pool.repeat(pool.bytes(set), 0, JsonSchemaOptions::kMaxWhitespace);
   }
+  comma_texts_ = pool.concat({space_texts_, pool.literal(","), space_texts_});
   space_ = grammar.terminal(space_texts_);
   comma_ = grammar.sequence({space_, grammar.text(","), space_});
   colon_ = grammar.sequence({space_, grammar.text(":"), space_});

@@ -23,6 +23,7 @@ class AnyJson {
 
   Expr space() const { return space_; }
   Regex space_texts() const { return space_texts_; }
+  Regex comma_texts() const { return comma_texts_; }
   Expr comma() const { return comma_; }  // with the space around it
   Expr colon() const { return colon_; }
 
@@ -43,6 +44,7 @@ class AnyJson {
   Grammar& grammar_;
   const bool is_python_;
   Regex space_texts_;
+  Regex comma_texts_;
   Expr space_;
   Expr comma_;
   Expr colon_;

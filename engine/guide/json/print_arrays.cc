@@ -1,16 +1,15 @@
 // Arrays as rules: items by place, counts, items that have to be there, items that differ.
 #include <algorithm>
-#include <map>
 #include <optional>
-#include <string>
 #include <vector>
 
+#include "engine/guide/json/item_counts.h"
 #include "engine/guide/json/schema_printer.h"
 
 namespace tgi::guide {
 namespace {
 
-constexpr int64_t kMaxStates = 5000;
+constexpr size_t kMaxStates = 5000;
 
 }  // namespace
 
@@ -64,77 +63,29 @@ Expr SchemaPrinter::plain_items(const ArraySet& set) {
 
 // One rule for each place and each number of items found so far.
 Expr SchemaPrinter::counted_items(const ArraySet& set) {
-  constexpr size_t kMaxKinds = 4;
-  const std::vector<Contains>& kinds = set.contains;
-  if (kinds.size() > kMaxKinds) {
-    refuse_schema(kinds[kMaxKinds].at, "more than " + std::to_string(kMaxKinds) +
-                                           " contains for one array cannot be enforced");
-  }
-  // From here on one place is like the next.
-  auto last_place =
-      std::max<int64_t>({1, set.min_items, set.max_items, static_cast<int64_t>(set.prefix.size())});
-  for (const Contains& kind : kinds) {
-    last_place = std::max(last_place, static_cast<int64_t>(kind.from));
-  }
-  using State = std::vector<int64_t>;  // the place, and a number for each kind
-  std::map<State, Rule> rules;
-  std::vector<State> open;
-  const auto rule_of = [&](const State& state) {
-    const auto [place, is_new] = rules.emplace(state, Rule{});
-    if (is_new) {
-      if (rules.size() > static_cast<size_t>(kMaxStates)) {
-        refuse_schema(kinds.front().at, "the counts of the items are too large to be enforced");
-      }
-      place->second = grammar_.declare("items");
-      open.push_back(state);
-    }
-    return place->second;
-  };
-  const Rule first = rule_of(State(1 + kinds.size(), 0));
-  while (!open.empty()) {
-    const State state = open.back();
-    open.pop_back();
-    const int64_t place = state[0];
-    bool can_end = place >= set.min_items;
-    for (size_t k = 0; k < kinds.size(); ++k) can_end = can_end && state[k + 1] >= kinds[k].min;
+  const ItemCounts counts(reader_.demands(), set, kMaxStates);
+  std::vector<Rule> rules;
+  for (size_t i = 0; i < counts.states.size(); ++i) rules.push_back(grammar_.declare("items"));
+  for (size_t i = 0; i < counts.states.size(); ++i) {
+    const ItemCounts::State& state = counts.states[i];
     std::vector<Expr> choices;
     std::vector<Expr> loops;
-    if (can_end) choices.push_back(grammar_.empty_text());
-    const bool has_room = set.max_items == kUnbounded || place < set.max_items;
-    for (uint32_t found = 0; has_room && found < (1U << kinds.size()); ++found) {
-      Demand item = set.item(static_cast<size_t>(place));
-      State next = state;
-      next[0] = std::min(place + 1, last_place);
-      bool is_possible = true;
-      for (size_t k = 0; k < kinds.size(); ++k) {
-        const Contains& kind = kinds[k];
-        const bool is_found = (found >> k & 1U) != 0;
-        const bool counts = static_cast<int64_t>(kind.from) <= place;
-        const int64_t enough = kind.max == kUnbounded ? kind.min : kind.max;
-        if (is_found) {
-          is_possible = is_possible && counts && state[k + 1] < enough;
-          item = reader_.demands().both(item, kind.item);
-          ++next[k + 1];
-        } else if (counts && kind.max != kUnbounded) {
-          item = reader_.demands().both(item, reader_.demands().negated(kind.item));
-        }
-      }
-      if (!is_possible || item == kNothing) continue;
+    if (state.can_end) choices.push_back(grammar_.empty_text());
+    for (const ItemCounts::Step& step : state.steps) {
       const Expr text =
-          grammar_.sequence({place == 0 ? json_.space() : json_.comma(), value(item)});
-      if (next == state) {
+          grammar_.sequence({state.place == 0 ? json_.space() : json_.comma(), value(step.item)});
+      if (step.to == i) {
         loops.push_back(text);
       } else {
-        choices.push_back(grammar_.sequence({text, grammar_.call(rule_of(next))}));
+        choices.push_back(grammar_.sequence({text, grammar_.call(rules[step.to])}));
       }
     }
     Expr body = grammar_.either(choices);
-    if (!loops.empty()) {
+    if (!loops.empty())
       body = grammar_.sequence({grammar_.repeat(grammar_.either(loops), 0, kUnbounded), body});
-    }
-    grammar_.define(rules.at(state), body);
+    grammar_.define(rules[i], body);
   }
-  return grammar_.call(first);
+  return grammar_.call(rules.front());
 }
 
 }  // namespace tgi::guide

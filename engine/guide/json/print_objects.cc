@@ -125,17 +125,10 @@ Expr SchemaPrinter::plain_members(const ObjectSet& set) {
   const auto num_parts = static_cast<int64_t>(parts.size());
   const bool is_closed = closes_objects_ && set.lists_its_members();
   const std::optional<Expr> other = is_closed ? std::nullopt : others(set);
-  const bool is_counted =
-      set.min_properties > static_cast<int64_t>(set.num_required()) ||
-      (set.max_properties != kUnbounded && (other || set.max_properties < num_parts));
-  if (is_counted) {
-    if (!set.witnesses.empty()) {
-      refuse_schema(set.count_at,
-                    "the number of members cannot be enforced together with a member "
-                    "of any name that has to be there");
-    }
-    return counted_members(set, other);
-  }
+  const bool is_counted = set.min_properties > static_cast<int64_t>(set.num_required()) ||
+                          (set.max_properties != kUnbounded &&
+                           (other || !set.witnesses.empty() || set.max_properties < num_parts));
+  if (is_counted) return counted_members(set, other);
   MemberList list(grammar_, json_, parts);
   const size_t size = parts.size();
   const bool may_be_missing = list.may_be_missing(0, size);
@@ -164,20 +157,15 @@ Expr SchemaPrinter::counted_members(const ObjectSet& set, std::optional<Expr> ot
   constexpr int64_t kMaxStates = 20'000;
   const int64_t min = set.min_properties;
   const int64_t max = set.max_properties;
-  if (other && min > static_cast<int64_t>(set.num_required()) + 1) {
-    refuse_schema(set.count_at,
-                  "that " + std::to_string(min) +
-                      " members have different names cannot be enforced where their names are not "
-                      "listed; list them in properties, or in an enum of propertyNames");
-  }
   std::vector<Property> members;
   for (const Property& property : set.properties()) {
     if (property.value != kNothing) members.push_back(property);
   }
   const auto size = static_cast<int64_t>(members.size());
   int64_t enough = max == kUnbounded ? min : max;
-  if (!other) enough = std::min(enough, size);
-  if (!other && min > size) return grammar_.nothing();
+  const bool has_others = other || !set.witnesses.empty();
+  if (!has_others) enough = std::min(enough, size);
+  if (!has_others && min > size) return grammar_.nothing();
   if (enough > kMaxStates || (size + 1) * (enough + 1) > kMaxStates) {
     refuse_schema(set.count_at, "so many members cannot be counted");
   }
@@ -206,9 +194,14 @@ Expr SchemaPrinter::counted_members(const ObjectSet& set, std::optional<Expr> ot
         grammar_.define(rule, grammar_.either(choices));
         continue;
       }
+      // Where one more is enough its name differs from those before.
+      if (has_others && (min - c > 1 || !set.witnesses.empty())) {
+        grammar_.define(rule, different_members(set, c));
+        continue;
+      }
       std::vector<Expr> choices;
       if (c >= min) choices.push_back(grammar_.empty_text());
-      if (other && has_room && min - c <= 1) {
+      if (other && has_room) {
         const Expr next = grammar_.sequence({json_.comma(), *other});
         const int64_t more = max == kUnbounded ? kUnbounded : max - c - 1;
         choices.push_back(

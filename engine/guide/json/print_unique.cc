@@ -17,14 +17,28 @@ constexpr int64_t kMaxSets = 5000;
 }  // namespace
 
 Expr SchemaPrinter::different_items(const ArraySet& set) {
-  if (!set.contains.empty()) {
-    refuse_schema(
-        set.unique_at,
-        "that all items differ cannot be enforced together with contains; take one of the "
-        "two out");
-  }
   if (const std::optional<Expr> few = few_different_items(set)) return json_.in_brackets(*few);
-  return many_different_items(set);
+  return set.contains.empty() ? many_different_items(set) : counted_different_items(set);
+}
+
+// Which of the texts are of a kind that is counted, as bits; nothing: that depends on the place.
+std::optional<std::vector<uint64_t>> SchemaPrinter::texts_of_kinds(
+    const ArraySet& set, const std::vector<std::string>& texts) {
+  std::vector<uint64_t> kinds;
+  for (const Contains& kind : set.contains) {
+    if (kind.from > 0) return std::nullopt;
+    uint64_t bits = 0;
+    for (size_t i = 0; i <= set.prefix.size(); ++i) {
+      const auto found = few_texts(reader_, json_, reader_.demands().both(set.item(i), kind.item));
+      if (!found) return std::nullopt;
+      for (const std::string& text : *found) {
+        const auto at = std::ranges::find(texts, text);
+        if (at != texts.end()) bits |= uint64_t{1} << (at - texts.begin());
+      }
+    }
+    kinds.push_back(bits);
+  }
+  return kinds;
 }
 
 // One rule for each set of values that are used up; nothing where there are too many.
@@ -45,6 +59,11 @@ std::optional<Expr> SchemaPrinter::few_different_items(const ArraySet& set) {
     }
   }
   if (texts.size() > kMaxValues) return std::nullopt;
+  const std::optional<std::vector<uint64_t>> kinds = texts_of_kinds(set, texts);
+  if (!kinds) return std::nullopt;
+  const auto num_found = [&](uint64_t used, size_t kind) {
+    return static_cast<int64_t>(std::popcount(used & (*kinds)[kind]));
+  };
   // The sets of so many values: rules are made only where they are few.
   double num_sets = 0;
   double of_size = 1;
@@ -76,10 +95,17 @@ std::optional<Expr> SchemaPrinter::few_different_items(const ArraySet& set) {
     open.pop_back();
     const auto place = static_cast<size_t>(std::popcount(used));
     std::vector<Expr> choices;
-    if (static_cast<int64_t>(place) >= set.min_items) choices.push_back(grammar_.empty_text());
-    const bool has_room =
-        set.max_items == kUnbounded || static_cast<int64_t>(place) < set.max_items;
-    const bool is_last = static_cast<int64_t>(place) + 1 == set.max_items;
+    bool can_end = static_cast<int64_t>(place) >= set.min_items;
+    bool has_room = set.max_items == kUnbounded || static_cast<int64_t>(place) < set.max_items;
+    for (size_t k = 0; k < kinds->size(); ++k) {
+      const Contains& kind = set.contains[k];
+      const bool is_too_many = kind.max != kUnbounded && num_found(used, k) > kind.max;
+      can_end = can_end && !is_too_many && num_found(used, k) >= kind.min;
+      has_room = has_room && !is_too_many;
+    }
+    if (can_end) choices.push_back(grammar_.empty_text());
+    // What the last item is does not matter where nothing is counted.
+    const bool is_last = static_cast<int64_t>(place) + 1 == set.max_items && kinds->empty();
     const std::vector<std::string>& here = places[std::min(place, places.size() - 1)];
     const Expr before = place == 0 ? json_.space() : json_.comma();
     std::vector<Expr> last;
@@ -111,6 +137,28 @@ bool SchemaPrinter::is_endless(Demand item) {
   });
 }
 
+// The item, which is none of those before it in its list, and its end. `needed`: of so many values
+// one is left; nothing: it has fewer, or those beyond take too much to find. It counts as `length`
+// or longer.
+std::optional<Expr> SchemaPrinter::item_of(const ItemList& list,
+                                           Demand demand,
+                                           int64_t needed,
+                                           int32_t length) {
+  RegexPool& pool = grammar_.regex();
+  const std::optional<Regex> texts = item_texts_.of(demand, list.demands);
+  if (!texts) {
+    refuse_schema(list.at, "that all items differ cannot be enforced: " + item_texts_.why_not());
+  }
+  const auto count = static_cast<size_t>(needed);
+  const std::vector<int32_t> lengths =
+      pool.lengths_of_different_values(*texts, static_cast<int32_t>(count));
+  if (lengths.size() < count) return std::nullopt;
+  const Rule rule = grammar_.declare_item("item", list.list, std::max(length, lengths[count - 1]),
+                                          is_endless(demand));
+  grammar_.define(rule, grammar_.terminal(*texts));
+  return grammar_.sequence({grammar_.call(rule), grammar_.item_end(list.list)});
+}
+
 // One rule of items for each place; which values are used up is known where the text is.
 Expr SchemaPrinter::many_different_items(const ArraySet& set) {
   constexpr int64_t kMaxLeast = 200;
@@ -134,36 +182,23 @@ Expr SchemaPrinter::many_different_items(const ArraySet& set) {
     refuse(std::to_string(num_places) + " places have items of their own, and " +
            std::to_string(kMaxPlaces) + " are the most that can have; make prefixItems shorter");
   }
-  RegexPool& pool = grammar_.regex();
-  const int32_t list = grammar_.new_list();
-  std::vector<Demand> all;
+  ItemList list{grammar_.new_list(), {}, set.unique_at};
+  std::vector<Demand>& all = list.demands;
   for (size_t place = 0; place < num_places; ++place) all.push_back(set.item(place));
   if (set.max_items == kUnbounded || set.max_items > static_cast<int64_t>(num_places))
     all.push_back(set.item(num_places));
   // The item at a place, and its end; nothing: no value can be there.
-  const auto item_at = [&](size_t place, int64_t least) -> std::optional<Expr> {
-    const Demand demand = set.item(place);
-    const std::optional<Regex> texts = item_texts_.of(demand, all);
-    if (!texts) {
-      refuse_schema(set.unique_at,
-                    "that all items differ cannot be enforced: " + item_texts_.why_not());
+  const auto item_at = [&](size_t place, int64_t least) {
+    const std::optional<Expr> item = item_of(list, set.item(place), std::max<int64_t>(least, 1));
+    if (!item && least > 0) {
+      refuse("item " + std::to_string(place + 1) + " has fewer than " + std::to_string(least) +
+             " values, or those beyond take too much to find, and as many different ones are "
+             "needed there; set minItems lower");
     }
-    const auto count = static_cast<size_t>(std::max<int64_t>(least, 1));
-    const std::vector<int32_t> lengths =
-        pool.lengths_of_different_values(*texts, static_cast<int32_t>(count));
-    if (lengths.size() < count) {
-      if (least == 0) return std::nullopt;
-      refuse("item " + std::to_string(place + 1) + " has " + std::to_string(lengths.size()) +
-             " values, or those beyond take too much to find, and " + std::to_string(count) +
-             " different ones are needed there; set minItems lower");
-    }
-    const Rule rule = grammar_.declare_item("item", list, lengths[count - 1], is_endless(demand));
-    grammar_.define(rule, grammar_.terminal(*texts));
-    return grammar_.sequence({grammar_.call(rule), grammar_.item_end(list)});
+    return item;
   };
   const Expr space = grammar_.terminal_in_place(json_.space_texts());
-  const Expr comma = grammar_.terminal_in_place(
-      pool.concat({json_.space_texts(), pool.literal(","), json_.space_texts()}));
+  const Expr comma = grammar_.terminal_in_place(json_.comma_texts());
   const auto places = static_cast<int64_t>(num_places);
   const int64_t most = set.max_items == kUnbounded ? kUnbounded : set.max_items - places;
   const auto least = static_cast<int32_t>(std::max<int64_t>(set.min_items - places, 0));

@@ -48,7 +48,19 @@ class SchemaPrinter {
   // Items that differ (print_unique.cc): of few values, or with the values in the state.
   Expr different_items(const ArraySet& set);
   std::optional<Expr> few_different_items(const ArraySet& set);
+  std::optional<std::vector<uint64_t>> texts_of_kinds(const ArraySet& set,
+                                                      const std::vector<std::string>& texts);
   Expr many_different_items(const ArraySet& set);
+  Expr counted_different_items(const ArraySet& set);  // print_counted.cc
+  struct ItemList {
+    int32_t list = 0;             // of the grammar
+    std::vector<Demand> demands;  // of all items
+    std::string at;               // in the schema, for refusals
+  };
+  std::optional<Expr> item_of(const ItemList& list,
+                              Demand demand,
+                              int64_t needed,
+                              int32_t length = 0);
   bool is_endless(Demand item);
 
   // Objects (print_objects.cc).
@@ -58,6 +70,9 @@ class SchemaPrinter {
   std::optional<Expr> others(const ObjectSet& set);
   std::vector<ObjectSet> with_witnesses_placed(const ObjectSet& set);
   Expr witnesses(const ObjectSet& set, bool is_first);
+  class MemberTail;  // print_counted_members.cc
+  // Members that are no properties, behind so many others.
+  Expr different_members(const ObjectSet& set, int64_t before);
   Expr member(const Property& property);
 
   Grammar& grammar_;
