@@ -50,8 +50,11 @@ class ElementNotation final : public SchemaNotation {
   Expr object(Expr members) override { return members; }
 
   Expr array(Expr item, int32_t least, int32_t most) override {
-    return grammar_.repeat(element(item_name(), item), least, most);
+    return grammar_.repeat(written_item(item), least, most);
   }
+  Expr in_array(Expr items) override { return items; }
+  Expr between_items() override { return grammar_.empty_text(); }
+  Expr written_item(Expr value) override { return element(item_name(), value); }
   Expr literal_array(const std::vector<Expr>& items) override {
     std::vector<Expr> out = {grammar_.empty_text()};
     for (const Expr item : items) out.push_back(element(item_name(), item));

@@ -51,12 +51,17 @@ class EntryNotation final : public SchemaNotation {
   Expr object(Expr members) override { return in('{', members, '}'); }
 
   Expr array(Expr item, int32_t least, int32_t most) override {
-    const Expr comma = grammar_.sequence({grammar_.text(","), optional_space(grammar_)});
-    const Expr rest = grammar_.repeat(grammar_.sequence({comma, item}), std::max(least - 1, 0),
-                                      most == guide::kUnbounded ? most : most - 1);
+    const Expr rest =
+        grammar_.repeat(grammar_.sequence({between_items(), item}), std::max(least - 1, 0),
+                        most == guide::kUnbounded ? most : most - 1);
     const Expr some = grammar_.sequence({item, rest});
-    return in('[', least > 0 ? some : grammar_.optional(some), ']');
+    return in_array(least > 0 ? some : grammar_.optional(some));
   }
+  Expr in_array(Expr items) override { return in('[', items, ']'); }
+  Expr between_items() override {
+    return grammar_.sequence({grammar_.text(","), optional_space(grammar_)});
+  }
+  Expr written_item(Expr value) override { return value; }
   Expr literal_array(const std::vector<Expr>& items) override {
     std::vector<ListEntry> entries;
     for (const Expr item : items) entries.push_back({.name = "item", .expr = item});

@@ -167,7 +167,7 @@ Expr SchemaNotation::number(const OrderedJson& schema) {
 }
 
 Expr SchemaNotation::items(const OrderedJson& schema, const std::string& path, int depth) {
-  check_words(schema, path, {"type", "items", "minItems", "maxItems"});
+  check_words(schema, path, {"type", "items", "minItems", "maxItems", "uniqueItems"});
   constexpr uint64_t kMost = 10000;
   const auto count = [&](const char* word, int32_t other) {
     const auto found = schema.find(word);
@@ -179,10 +179,79 @@ Expr SchemaNotation::items(const OrderedJson& schema, const std::string& path, i
   const int32_t most = count("maxItems", guide::kUnbounded);
   if (most == 0) return literal_array({});
   const auto of_each = schema.find("items");
+  const bool differ = schema.contains("uniqueItems") && schema["uniqueItems"] == OrderedJson(true);
+  if (differ && most != 1) {
+    const std::vector<Expr> values =
+        of_each != schema.end() ? listed(*of_each) : std::vector<Expr>();
+    if (!values.empty()) return different_items(values, least, most, path);
+    if (tool_.strict) refuse(path + "/uniqueItems");
+  }
   const Expr one = of_each != schema.end() ? value(*of_each, path + "/items", depth + 1) : any();
   const Rule rule = grammar_.declare("item");
   grammar_.define(rule, one);
   return array(grammar_.call(rule), least, most);
+}
+
+// The values of a schema that has only these; empty: it may have others.
+std::vector<Expr> SchemaNotation::listed(const OrderedJson& given) {
+  const OrderedJson* const schema = behind_references(given, tool_.parameters);
+  if (schema == nullptr || !schema->is_object()) return {};
+  OrderedJson values = list_of(*schema, "enum");
+  if (schema->contains("const")) values = OrderedJson::array({(*schema)["const"]});
+  if (values.empty() && types_of(*schema, tool_.parameters) == kBooleanBit) values = {false, true};
+  std::vector<Expr> forms;
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (std::find(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(i), values[i]) !=
+        values.begin() + static_cast<std::ptrdiff_t>(i))
+      continue;
+    if (const std::optional<Expr> form = literal(values[i])) forms.push_back(*form);
+  }
+  return forms;
+}
+
+// Few in any order, with a rule for each set of them that is used up; more in the order of the
+// list.
+Expr SchemaNotation::different_items(const std::vector<Expr>& values,
+                                     int32_t least,
+                                     int32_t most,
+                                     const std::string& path) {
+  constexpr size_t kFew = 8;
+  constexpr size_t kMost = 60;
+  const size_t size = values.size();
+  if (size > kMost || static_cast<size_t>(least) > size) refuse(path + "/uniqueItems");
+  const auto room = most == guide::kUnbounded ? size : std::min(size, static_cast<size_t>(most));
+  std::map<std::pair<uint64_t, size_t>, Rule> rules;  // by those that are used up, and their number
+  std::vector<std::pair<uint64_t, size_t>> open;
+  const bool has_any_order = size <= kFew;
+  // How many there are counts up to here.
+  const size_t counted = room < size ? size : std::max<size_t>(1, static_cast<size_t>(least));
+  // In their order `used` are those that were passed by.
+  const auto rule_of = [&](uint64_t used, size_t count) {
+    const auto [place, is_new] = rules.try_emplace({used, count}, Rule{});
+    if (is_new) {
+      place->second = grammar_.declare("items");
+      open.emplace_back(used, count);
+    }
+    return grammar_.call(place->second);
+  };
+  const Expr all = rule_of(0, 0);
+  while (!open.empty()) {
+    const auto [used, count] = open.back();
+    open.pop_back();
+    std::vector<Expr> choices;
+    if (count >= static_cast<size_t>(least)) choices.push_back(grammar_.empty_text());
+    for (size_t i = has_any_order ? 0 : used; count < room && i < size; ++i) {
+      if (has_any_order && (used >> i & 1U) != 0) continue;
+      const uint64_t next = has_any_order ? used | uint64_t{1} << i : i + 1;
+      std::vector<Expr> parts;
+      if (count > 0) parts.push_back(between_items());
+      parts.insert(parts.end(),
+                   {written_item(values[i]), rule_of(next, std::min(count + 1, counted))});
+      choices.push_back(grammar_.sequence(parts));
+    }
+    grammar_.define(rules.at({used, count}), grammar_.either(choices));
+  }
+  return in_array(all);
 }
 
 std::optional<Expr> SchemaNotation::literal(const OrderedJson& value) {

@@ -42,6 +42,9 @@ class SchemaNotation {
                                       std::optional<guide::Expr> other) = 0;
   virtual guide::Expr object(guide::Expr members) = 0;
   virtual guide::Expr array(guide::Expr item, int32_t least, int32_t most) = 0;
+  virtual guide::Expr in_array(guide::Expr items) = 0;  // around items, with what is between them
+  virtual guide::Expr between_items() = 0;
+  virtual guide::Expr written_item(guide::Expr value) = 0;
   virtual guide::Expr literal_array(const std::vector<guide::Expr>& items) = 0;
   // Any value of the notation; `value` stands for one inside another.
   virtual guide::Expr any_value(guide::Expr value) = 0;
@@ -57,6 +60,11 @@ class SchemaNotation {
   guide::Expr referred(const OrderedJson& schema, const std::string& path, int depth);
   guide::Expr number(const OrderedJson& schema);
   guide::Expr items(const OrderedJson& schema, const std::string& path, int depth);
+  std::vector<guide::Expr> listed(const OrderedJson& given);
+  guide::Expr different_items(const std::vector<guide::Expr>& values,
+                              int32_t least,
+                              int32_t most,
+                              const std::string& path);
   std::optional<guide::Expr> literal(const OrderedJson& value);
   guide::Expr any();
 

@@ -404,7 +404,9 @@ TEST_CASE("arguments in Gemma's notation follow the schema as far as it goes") {
   const OrderedJson parameters = OrderedJson::parse(R"json({"type": "object", "properties": {
       "unit": {"enum": ["C", "F", 7, null]}, "pair": {"type": "array", "items": {"type": "integer"},
       "minItems": 2, "maxItems": 2}, "tree": {"$ref": "#/$defs/node"}, "code": {"type": "string", "pattern": "^[a-z]{3}$"},
-      "size": {"type": ["integer", "null"], "minimum": 1, "maximum": 9}, "free": {}, "map": {"type": "object"}},
+      "size": {"type": ["integer", "null"], "minimum": 1, "maximum": 9}, "free": {}, "map": {"type": "object"},
+      "tags": {"type": "array", "items": {"enum": ["a", "b", 1, "a"]}, "uniqueItems": true, "minItems": 2},
+      "months": {"type": "array", "items": {"enum": [1,2,3,4,5,6,7,8,9,10,11,12]}, "uniqueItems": true, "maxItems": 3}},
       "$defs": {"node": {"type": "object", "properties": {"name": {"type": "string"},
       "next": {"$ref": "#/$defs/node"}}, "required": ["name"]}}})json");
   const auto tool = [&](bool strict) {
@@ -422,21 +424,53 @@ TEST_CASE("arguments in Gemma's notation follow the schema as far as it goes") {
   const auto taken = [&](const std::string& arguments) {
     return takes(grammar, "<|tool_call>call:f{" + arguments + "}<tool_call|>");
   };
-  for (const char* const right :
-       {"", "unit:<|\"|>C<|\"|>", "unit:7", "unit:null", "pair:[1,2]", "pair:[1, 2],unit:7",
-        "tree:{name:<|\"|>a, b} <|\"|>}", "tree:{name:<|\"|><|\"|>,next:{name:<|\"|>b<|\"|>}}",
-        "tree:{next:{name:<|\"|>b<|\"|>},name:<|\"|>a<|\"|>}", "code:<|\"|>abc<|\"|>", "size:9",
-        "size:null", "free:{a:[1,{b:<|\"|>x<|\"|>}],c:-1.5}", "map:{}", "map:{x:true}"}) {
+  for (const char* const right : {"",
+                                  "unit:<|\"|>C<|\"|>",
+                                  "unit:7",
+                                  "unit:null",
+                                  "pair:[1,2]",
+                                  "pair:[1, 2],unit:7",
+                                  "tree:{name:<|\"|>a, b} <|\"|>}",
+                                  "tree:{name:<|\"|><|\"|>,next:{name:<|\"|>b<|\"|>}}",
+                                  "tree:{next:{name:<|\"|>b<|\"|>},name:<|\"|>a<|\"|>}",
+                                  "code:<|\"|>abc<|\"|>",
+                                  "size:9",
+                                  "size:null",
+                                  "free:{a:[1,{b:<|\"|>x<|\"|>}],c:-1.5}",
+                                  "map:{}",
+                                  "map:{x:true}",
+                                  "tags:[1,<|\"|>b<|\"|>]",
+                                  "tags:[<|\"|>b<|\"|>,<|\"|>a<|\"|>, 1]",
+                                  "months:[]",
+                                  "months:[12]",
+                                  "months:[1,2,11]"}) {
     CAPTURE(right);
     // Names come in their order, as templates sort them.
     const bool is_sorted =
         std::string_view(right) != "tree:{next:{name:<|\"|>b<|\"|>},name:<|\"|>a<|\"|>}";
     CHECK(taken(right) == is_sorted);
   }
-  for (const char* const wrong :
-       {"unit:C", "unit:<|\"|>K<|\"|>", "pair:[1]", "pair:[1,2,3]", "tree:{}", "tree:{name:1}",
-        "code:<|\"|>abcd<|\"|>", "size:10", "size:<|\"|>1<|\"|>", "other:1", "unit:7,",
-        "unit:7 unit:7", "free:x", "unit:7,pair:[1,2]"}) {
+  for (const char* const wrong : {"unit:C",
+                                  "unit:<|\"|>K<|\"|>",
+                                  "pair:[1]",
+                                  "pair:[1,2,3]",
+                                  "tree:{}",
+                                  "tree:{name:1}",
+                                  "code:<|\"|>abcd<|\"|>",
+                                  "size:10",
+                                  "size:<|\"|>1<|\"|>",
+                                  "other:1",
+                                  "unit:7,",
+                                  "unit:7 unit:7",
+                                  "free:x",
+                                  "unit:7,pair:[1,2]",
+                                  "tags:[1]",
+                                  "tags:[1,1]",
+                                  "tags:[1,<|\"|>b<|\"|>,1]",
+                                  "tags:[1,<|\"|>b<|\"|>,<|\"|>a<|\"|>,<|\"|>a<|\"|>]",
+                                  "months:[1,1]",
+                                  "months:[2,1]",
+                                  "months:[1,2,3,4]"}) {
     CAPTURE(wrong);
     CHECK_FALSE(taken(wrong));
   }
