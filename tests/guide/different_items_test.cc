@@ -298,8 +298,11 @@ TEST_CASE("refusals_of_items_that_differ_say_what_part_it_is") {
                          "prefixItems":[{"type":"string"}]}},"additionalProperties":false})"),
              Catch::Contains("arrays of an item have a uniqueItems with places of their own") &&
                  Catch::Contains("at #/items/properties/x"));
-  CHECK_THAT(refusal(R"({"type":"array","items":{"type":"array","contains":{"const":1}}})"),
-             Catch::Contains("arrays of an item have a contains: take it out, at #/items/items"));
+  CHECK_THAT(
+      refusal(
+          R"({"type":"array","items":{"type":"array","contains":{"const":1},"uniqueItems":true}})"),
+      Catch::Contains("arrays of an item have a uniqueItems with a contains: take one of "
+                      "the two out, at #/items/items"));
   CHECK_THAT(
       refusal(R"({"type":"array","minItems":2000000,"items":{"type":"null"}})"),
       Catch::Contains(
@@ -354,6 +357,9 @@ TEST_CASE("parts_of_items_that_come_twice_or_in_another_order_are_not_written") 
       {R"({"type":"array","uniqueItems":true,"maxItems":2,"prefixItems":[{"type":"string"},{"type":"null"}]})",
        {R"([["a",null],["b",null]])"},
        {R"([["a",null],["a",null]])"}},
+      {R"({"type":"array","contains":{"type":"object","properties":{"a":{"const":1}},"required":["a"]},"maxContains":1})",
+       {R"([[1,{"a":1}],[{"a":1},1],[{"a":1,"b":2}]])", R"([[{"a":2},{"a":1}]])"},
+       {R"([[{"a":1}],[{"a":1}]])", "[[1]]", R"([[{"a":1},{"a":1}]])", R"([[{"b":2,"a":1}]])"}},
       // The same members are listed in another order, or only by one of the alternatives.
       {R"({"type":"object","anyOf":[{"properties":{"a":{"type":"integer"},"b":{"type":"integer"}},"required":["a","b"]},
            {"properties":{"b":{"type":"integer"},"a":{"type":"integer"}}}]})",

@@ -58,8 +58,14 @@ size_t ItemTexts::place_of_items(size_t place) {
   for_each_alternative(place, [&](const Alternative& value) {
     if (value.type != JsonType::kArray) return;
     const ArraySet& set = value.array_set();
+    const size_t first = items.size();
     items.insert(items.end(), set.prefix.begin(), set.prefix.end());
     items.push_back(set.rest);
+    const size_t end = items.size();
+    for (const Contains& kind : set.contains) {
+      for (size_t i = first; i < end; ++i)
+        items.push_back(reader_.demands().both(items[i], kind.item));
+    }
   });
   return place_of(std::move(items));
 }
@@ -155,7 +161,7 @@ std::optional<Regex> ItemTexts::in_order(const std::vector<Part>& parts,
   if (parts.size() * static_cast<size_t>(counted) > kMaxStates)
     return refuse(of, "members or items of an item are counted, and are too many for that");
   const Regex space = json_.space_texts();
-  const Regex comma = pool.concat({space, pool.literal(","), space});
+  const Regex comma = json_.comma_texts();
   std::vector<Regex> rest;
   for (int64_t count = 0; count <= counted; ++count)
     rest.push_back(count >= least ? pool.empty_text() : pool.nothing());

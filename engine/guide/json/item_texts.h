@@ -71,6 +71,7 @@ class ItemTexts {
   std::optional<Regex> alternative(const Alternative& value, Demand of, size_t at, int depth);
   std::optional<Regex> array(const ArraySet& set, Demand of, size_t at, int depth);
   std::optional<Regex> different_items(const ArraySet& set, Demand of, size_t at, int depth);
+  std::optional<Regex> counted_items(const ArraySet& set, size_t at, int depth);
   std::optional<Regex> object(const ObjectSet& set, Demand of, size_t at, int depth);
   std::optional<std::vector<Part>> listed_members(const ObjectSet& set,
                                                   Demand of,

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/guide/json/item_counts.h"
 #include "engine/guide/json/item_texts.h"
 #include "engine/guide/json/json_text_regex.h"
 
@@ -112,7 +113,7 @@ std::optional<std::vector<std::string>> few_texts(SchemaReader& reader,
 Regex ItemTexts::in_any_order(const std::vector<std::string>& texts, int64_t least, int64_t most) {
   RegexPool& pool = grammar_.regex();
   const Regex space = json_.space_texts();
-  const Regex comma = pool.concat({space, pool.literal(","), space});
+  const Regex comma = json_.comma_texts();
   std::vector<Regex> rest(size_t{1} << texts.size(), pool.nothing());
   for (size_t used = rest.size(); used-- > 0;) {
     const int64_t count = std::popcount(used);
@@ -134,6 +135,10 @@ std::optional<Regex> ItemTexts::different_items(const ArraySet& set,
                                                 size_t at,
                                                 int depth) {
   RegexPool& pool = grammar_.regex();
+  if (!set.contains.empty()) {
+    return refuse(of,
+                  "arrays of an item have a uniqueItems with a contains: take one of the two out");
+  }
   if (!set.prefix.empty()) {
     return refuse(
         of,
@@ -155,12 +160,38 @@ std::optional<Regex> ItemTexts::different_items(const ArraySet& set,
   return in_order(parts, set.min_items, set.max_items, of);
 }
 
+// From the last state to the first.
+std::optional<Regex> ItemTexts::counted_items(const ArraySet& set, size_t at, int depth) {
+  constexpr size_t kMaxStates = 500;
+  RegexPool& pool = grammar_.regex();
+  const Regex space = json_.space_texts();
+  const ItemCounts counts(reader_.demands(), set, kMaxStates);
+  std::vector<Regex> behind(counts.states.size(), pool.nothing());
+  for (size_t i = counts.states.size(); i-- > 0;) {
+    const ItemCounts::State& state = counts.states[i];
+    std::vector<Regex> choices;
+    std::vector<Regex> loops;
+    if (state.can_end) choices.push_back(pool.empty_text());
+    for (const ItemCounts::Step& step : state.steps) {
+      const std::optional<Regex> item = value(step.item, place_of_items(at), depth);
+      if (!item) return std::nullopt;
+      const Regex text = pool.concat({state.place == 0 ? space : json_.comma_texts(), *item});
+      if (step.to == i) {
+        loops.push_back(text);
+      } else {
+        choices.push_back(pool.concat({text, behind[step.to]}));
+      }
+    }
+    behind[i] = pool.concat({pool.repeat(pool.either(loops), 0, kUnbounded), pool.either(choices)});
+  }
+  return behind.front();
+}
+
 std::optional<Regex> ItemTexts::array(const ArraySet& set, Demand of, size_t at, int depth) {
   constexpr int64_t kMost = 1'000'000;
   RegexPool& pool = grammar_.regex();
-  if (!set.contains.empty()) return refuse(of, "arrays of an item have a contains: take it out");
   const Regex space = json_.space_texts();
-  const Regex comma = pool.concat({space, pool.literal(","), space});
+  const Regex comma = json_.comma_texts();
   const auto in_brackets = [&](Regex inside) {
     return pool.concat({pool.literal("["), inside, space, pool.literal("]")});
   };
@@ -169,6 +200,11 @@ std::optional<Regex> ItemTexts::array(const ArraySet& set, Demand of, size_t at,
       set.unique_at.empty() || (set.max_items != kUnbounded && set.max_items <= 1);
   if (!may_repeat && !are_places_different(reader_, set)) {
     const std::optional<Regex> inside = different_items(set, of, at, depth);
+    if (!inside) return std::nullopt;
+    return in_brackets(*inside);
+  }
+  if (!set.contains.empty()) {
+    const std::optional<Regex> inside = counted_items(set, at, depth);
     if (!inside) return std::nullopt;
     return in_brackets(*inside);
   }
