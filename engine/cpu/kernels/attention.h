@@ -20,6 +20,8 @@ template <typename Products>
 class AttentionRun {
   using V = typename Products::V;
   using Tile = typename Products::Tile;
+  static constexpr bool kIsCoarse = Tile::kType == DType::kBF16;
+  static constexpr float kToExponent = kIsCoarse ? 1.44269504F : 1.0F;  // of a score
 
  public:
   explicit AttentionRun(const AttentionBlock& block)
@@ -31,8 +33,10 @@ class AttentionRun {
               scales(),
               reinterpret_cast<std::byte*>(scales() + 2 * kAttentionTile)),
         products_(block, rows_),
-        is_plain_(!tile_.has_scales() && block.softcap == 0.0F && block.alibi_slopes == nullptr &&
-                  block.distance_bias == nullptr && block.distance_kinds == nullptr) {}
+        is_plain_(block.scale > 0.0F && !tile_.has_scales() && block.softcap == 0.0F &&
+                  block.alibi_slopes == nullptr && block.distance_bias == nullptr &&
+                  block.distance_kinds == nullptr),
+        to_exponent_((is_plain_ ? block.scale : 1.0F) * kToExponent) {}
 
   void run() {
     begin();
@@ -89,7 +93,7 @@ class AttentionRun {
       max_[r] = -std::numeric_limits<float>::infinity();
       if (block_.sinks != nullptr) {
         // As if a position without a value had been seen already: its weight is exp(0).
-        max_[r] = block_.sinks[head(r)];
+        max_[r] = block_.sinks[head(r)] * kToExponent;
         totals_[r * 16] = 1.0F;
       }
     }
@@ -105,20 +109,18 @@ class AttentionRun {
     soften_rows<false>(pass, begin);
   }
 
-  // Plain: products times the scale are the scores, and all are seen.
+  // Plain: products are the scores but for the scale, and all are seen.
   template <bool kIsPlain>
   void soften_rows(const AttentionPass& pass, int64_t begin) {
     float* const scores = rows_.scores;
     alignas(64) float highest[kMaxAttentionRows];
-    const V scale = V::set1(block_.scale);
+    const V to_exponent = V::set1(to_exponent_);
     for (int64_t i = 0; i < pass.count; ++i) {
       float* const row = scores + i * kAttentionTile;
       if constexpr (!kIsPlain) adjust(pass.first + i, begin, row);
       V high = V::set1(-std::numeric_limits<float>::infinity());
-      unrolled<kChunksPerTile>(TGI_UNROLLED(c) {
-        const V x = V::load(row + c.value * kChunk);
-        high = V::max(kIsPlain ? x * scale : x, high);
-      });
+      unrolled<kChunksPerTile>(
+          TGI_UNROLLED(c) { high = V::max(V::load(row + c.value * kChunk), high); });
       highest[i] = high.max_lane();
     }
     alignas(64) float base[kMaxAttentionRows];
@@ -131,8 +133,7 @@ class AttentionRun {
       const V row_base = V::set1(base[i]);
       V sum = V::zero();
       unrolled<kChunksPerTile>(TGI_UNROLLED(c) {
-        const V x = V::load(row + c.value * kChunk);
-        V weight = weight_of((kIsPlain ? x * scale : x) - row_base);
+        V weight = weight_of(V::load(row + c.value * kChunk), to_exponent, row_base);
         sum = sum + weight;
         if constexpr (!kIsPlain) {
           if (tile_.has_scales()) weight = weight * tile_.value_scales(c.value);
@@ -144,16 +145,18 @@ class AttentionRun {
   }
 
   // Of up to 16 rows of the pass, from row i on: `highest` of this tile; `base` is what comes off
-  // their scores.
+  // their exponents.
   void raise_max(const AttentionPass& pass, int64_t i, const float* highest, float* base) {
     const V lowest = V::set1(-std::numeric_limits<float>::infinity());
     const int64_t r = pass.first + i;
     const V old_max = V::load_first(max_ + r, pass.count - i);
-    const V new_max = V::max(V::load_first(highest, pass.count - i), old_max);
+    const V highest_exponents = V::load_first(highest, pass.count - i) * V::set1(to_exponent_);
+    const V new_max = V::max(highest_exponents, old_max);
     const V bases = V::select(V::equal(new_max, lowest), V::zero(), new_max);
     bases.store(base);
     new_max.store_first(max_ + r, pass.count - i);
-    vector_exp(old_max - bases).store_first(rescale_ + r, pass.count - i);
+    vector_exp((old_max - bases) * V::set1(1.0F / kToExponent))
+        .store_first(rescale_ + r, pass.count - i);
   }
 
   // The products of row r become its scores. Chunks that were never multiplied hold old numbers; no
@@ -163,7 +166,8 @@ class AttentionRun {
     const int64_t num_gone = first_[r] - begin;     // left the window; may be < 0
     const V hidden = V::set1(-std::numeric_limits<float>::infinity());
     for (int c = 0; c < kChunksPerTile; ++c) {
-      V x = V::load(row + c * kChunk) * score_scale(c);
+      V x = V::load(row + c * kChunk);
+      if (!is_plain_) x = x * score_scale(c);
       if (block_.distance_kinds != nullptr && num_seen > c * kChunk) {
         x = V::fma(distance_products(r, begin + c * kChunk), V::set1(block_.scale), x);
       }
@@ -226,9 +230,10 @@ class AttentionRun {
     return V::load(values);
   }
 
-  static V weight_of(V x) {
-    if constexpr (Tile::kType == DType::kBF16) return vector_exp_coarse(x);
-    return vector_exp(x);
+  // exp of scores less the highest one: 2 to the power of exponents less `base`, or e.
+  static V weight_of(const V& scores, const V& to_exponent, const V& base) {
+    if constexpr (kIsCoarse) return vector_exp2_coarse(V::fma(scores, to_exponent, -base));
+    return vector_exp(scores * to_exponent - base);
   }
 
   void finish() {
@@ -267,13 +272,14 @@ class AttentionRun {
   const AttentionBlock& block_;
   int64_t first_[kMaxAttentionRows];  // the positions that a row sees
   int64_t last_[kMaxAttentionRows];
-  float max_[kMaxAttentionRows];
+  float max_[kMaxAttentionRows];  // exponents
   float rescale_[kMaxAttentionRows];
   const AttentionRows rows_;
   float* const totals_;  // (num_rows, 16)
   Tile tile_;
   Products products_;
-  const bool is_plain_;  // scores are products times the scale
+  const bool is_plain_;  // scores are products times the scale, which is left to the exponent
+  const float to_exponent_;
 };
 
 template <typename Products>

@@ -173,6 +173,13 @@ struct F32x16Avx2 {
     };
     return {add(low, shifted.low), add(high, shifted.high)};
   }
+  void split_nearest(F32x16Avx2& whole, F32x16Avx2& rest) const {
+    whole = (*this + set1(0x1.8p23F)) - set1(0x1.8p23F);
+    rest = *this - whole;
+  }
+  F32x16Avx2 times_power_of_two(const F32x16Avx2& whole) const {
+    return select(less(whole, set1(-126.0F)), zero(), add_exponent(whole + set1(0x1.8p23F)));
+  }
   void split(F32x16Avx2& mantissa, F32x16Avx2& exponent) const {
     split_half(low, mantissa.low, exponent.low);
     split_half(high, mantissa.high, exponent.high);

@@ -172,6 +172,14 @@ struct LanesAvx512 {
     return {_mm512_castsi512_ps(_mm512_add_epi32(
         _mm512_castps_si512(all), _mm512_slli_epi32(_mm512_castps_si512(shifted.all), 23)))};
   }
+  // Rounded as the sum with 1.5 * 2^23 is, to the nearest; the rest of an infinity is 0.
+  void split_nearest(LanesAvx512& whole, LanesAvx512& rest) const {
+    rest = {_mm512_reduce_ps(all, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)};
+    whole = {_mm512_sub_ps(all, rest.all)};
+  }
+  LanesAvx512 times_power_of_two(const LanesAvx512& whole) const {
+    return {_mm512_scalef_ps(all, whole.all)};
+  }
   void split(LanesAvx512& mantissa, LanesAvx512& exponent) const {
     const __m512i bits = _mm512_castps_si512(all);
     const __m512i e = _mm512_srai_epi32(_mm512_sub_epi32(bits, _mm512_set1_epi32(0x3F3504F3)), 23);

@@ -199,6 +199,16 @@ struct F32x16Generic {
                                   (std::bit_cast<uint32_t>(shifted.lane[i]) << 23));
     });
   }
+  // this = whole + rest, the nearest whole number and at most a half. For numbers above -2^22.
+  void split_nearest(F32x16Generic& whole, F32x16Generic& rest) const {
+    whole = (*this + set1(0x1.8p23F)) - set1(0x1.8p23F);
+    rest = *this - whole;
+  }
+  // this * 2^whole of a number in [0.5, 2] and a whole number up to 1, also minus infinity. What is
+  // below the smallest normal number is 0 or counts as 0.
+  F32x16Generic times_power_of_two(const F32x16Generic& whole) const {
+    return select(less(whole, set1(-126.0F)), zero(), add_exponent(whole + set1(0x1.8p23F)));
+  }
   // this = mantissa * 2^exponent with mantissa in [sqrt(1/2), sqrt(2)), for positive normal
   // numbers.
   void split(F32x16Generic& mantissa, F32x16Generic& exponent) const {

@@ -47,14 +47,14 @@ V vector_exp_less_tangent(V x) {
   return V::select(V::less(x, V::set1(-1.0F)), far, x * x * series);
 }
 
-// exp to about 2^-18 of itself, for x <= 0 and weights that are rounded to bf16 next.
+// 2^t to about 2^-18 of itself, for t <= 1, also minus infinity, and weights that are rounded to
+// bf16 next. Below -126 it is 0 or counts as 0.
 template <typename V>
-V vector_exp_coarse(V x) {
-  const V shift = V::set1(0x1.8p23F);
-  const V shifted = V::fma(x, V::set1(1.44269504F), shift);
-  const V f = V::fma(x, V::set1(1.44269504F), shift - shifted);
-  const V power = polynomial(f, 0.9999993F, 0.6931218F, 0.24024744F, 0.055917863F, 0.009570102F);
-  return V::select(V::less(x, V::set1(-87.33654F)), V::zero(), power.add_exponent(shifted));
+V vector_exp2_coarse(V t) {
+  V whole, rest;
+  t.split_nearest(whole, rest);
+  const V power = polynomial(rest, 0.9999993F, 0.6931218F, 0.24024744F, 0.055917863F, 0.009570102F);
+  return power.times_power_of_two(whole);
 }
 
 // log(1 + f) for f in [sqrt(1/2) - 1, sqrt(2) - 1].

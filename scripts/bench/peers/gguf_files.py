@@ -25,7 +25,7 @@ def write_attention(writer, config):
 
 def write_experts(writer, config):
     write_attention(writer, config)
-    writer.add_expert_count(config["num_experts"])
+    writer.add_expert_count(config.get("num_experts") or config["num_local_experts"])
     writer.add_expert_used_count(config["num_experts_per_tok"])
     if "moe_intermediate_size" in config:
         writer.add_expert_feed_forward_length(config["moe_intermediate_size"])

@@ -54,7 +54,7 @@ def quantization_config(precision):
         scheme = {"weights": common | {"num_bits": 4, "strategy": "group", "group_size": GROUP_SIZE, "dynamic": False},
                   "input_activations": None}
         form = "pack-quantized"
-    return {"quant_method": "compressed-tensors", "format": form, "quantization_status": "compressed", "ignore": ["lm_head"],
+    return {"quant_method": "compressed-tensors", "format": form, "quantization_status": "compressed", "ignore": ["lm_head", "re:.*mlp.gate$"],
             "config_groups": {"group_0": scheme | {"output_activations": None, "targets": ["Linear"]}}}
 
 
