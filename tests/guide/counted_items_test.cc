@@ -110,5 +110,24 @@ TEST_CASE("items that differ and are counted are those of the definition") {
   CHECK(num_made > 35);
 }
 
+// Each place has a state, and all of them have few rules of items: the steps are bounded.
+TEST_CASE("long arrays whose items differ and are counted are followed") {
+  Grammar grammar;
+  grammar.set_start(add_json_schema(grammar, Json::parse(R"({"type":"array","uniqueItems":true,
+      "items":{"type":"string"},"contains":{"enum":["k","l"]},"minContains":2,"minItems":5,"maxItems":60})")));
+  const auto made = compile_grammar(grammar);
+  int num_items = 0;
+  for (const Grammar::RuleEntry& rule : grammar.rules())
+    num_items += static_cast<int>(rule.list >= 0);
+  CHECK(num_items < 12);
+  Json items = Json::array({"k"});
+  for (int i = 0; i < 58; ++i) items.push_back("s" + std::to_string(i % 58));
+  CHECK_FALSE(accepts_bytes(made, items.dump()));
+  items.push_back("l");
+  CHECK(accepts_bytes(made, items.dump()));
+  items.push_back("m");
+  CHECK_FALSE(accepts_bytes(made, items.dump()));
+}
+
 }  // namespace counted_items
 }  // namespace tgi::guide

@@ -1,7 +1,10 @@
 // Arrays whose items have to differ and of which some have to be, or only some may be, of a kind.
 #include <algorithm>
+#include <bit>
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/guide/json/item_counts.h"
@@ -43,6 +46,19 @@ Expr SchemaPrinter::counted_different_items(const ArraySet& set) {
   list.demands.erase(std::unique(list.demands.begin(), list.demands.end()), list.demands.end());
   const Expr space = grammar_.terminal_in_place(json_.space_texts());
   const Expr comma = grammar_.terminal_in_place(json_.comma_texts());
+  // Few rules, of which each is made anew for each set of values that are used up: what is needed
+  // is rounded up where there is as much.
+  std::map<std::pair<Demand, int64_t>, std::optional<Expr>> known;
+  const auto item_at = [&](Demand demand, int64_t needed) {
+    const auto rounded = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(needed)));
+    for (const int64_t count : {rounded, needed}) {
+      const auto [place, is_new] = known.try_emplace({demand, count});
+      if (is_new) place->second = item_of(list, demand, count);
+      if (place->second) return place->second;
+    }
+    return std::optional<Expr>();
+  };
+  std::map<Demand, std::optional<Expr>> far;
   std::vector<std::vector<std::optional<Expr>>> items(counts.states.size());
   std::vector<std::vector<bool>> is_possible(counts.states.size());
   std::vector<std::vector<bool>> is_sure(counts.states.size());
@@ -50,9 +66,13 @@ Expr SchemaPrinter::counted_different_items(const ArraySet& set) {
     const ItemCounts::State& state = counts.states[i];
     for (const ItemCounts::Step& step : state.steps) {
       const int64_t needed = state.can_end || step.to == i ? 1 : step.max_alike + 1;
-      std::optional<Expr> item = item_of(list, step.item, needed);
+      std::optional<Expr> item = item_at(step.item, needed);
       is_sure[i].push_back(item.has_value());
-      if (!item) item = item_of(list, step.item, 1, kFarLength);
+      if (!item) {
+        const auto [place, is_new] = far.try_emplace(step.item);
+        if (is_new) place->second = item_of(list, step.item, 1, kFarLength);
+        item = place->second;
+      }
       is_possible[i].push_back(item.has_value());
       items[i].push_back(item);
     }

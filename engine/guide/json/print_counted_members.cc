@@ -1,6 +1,8 @@
 // Members of any name of which so many have to be there, or that have to be of a kind: their names
 // differ, as items of an array may have to.
 #include <algorithm>
+#include <bit>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +14,9 @@ namespace {
 
 constexpr int64_t kMaxNeeded = 100;
 constexpr size_t kMaxWitnesses = 5;
+// Longer than what can be counted on, of a name that may be used up.
+constexpr int32_t kFarNameLength = 1'000'000;
+constexpr int64_t kAnyNumber = -1;
 
 }  // namespace
 
@@ -57,6 +62,7 @@ class SchemaPrinter::MemberTail {
     Regex texts;  // of the name, with its quotes
     Demand value;
     bool is_endless = false;
+    std::map<int64_t, Expr> names{};  // by how many are needed
   };
 
   [[noreturn]] void refuse(const std::string& why) const {
@@ -90,7 +96,7 @@ class SchemaPrinter::MemberTail {
   // Nothing: there are none. `needed`: one is left when all names but one of so many are used.
   std::optional<Expr> member(const std::vector<Kind>& kinds, int64_t needed) {
     // Longer than what can be counted on.
-    constexpr int32_t kFarLength = 1'000'000;
+    constexpr int32_t kFarNameLength = 1'000'000;
     RegexPool& pool = grammar_.regex();
     std::vector<Expr> choices;
     bool is_sure = false;
@@ -98,7 +104,7 @@ class SchemaPrinter::MemberTail {
       std::vector<int32_t> lengths =
           pool.lengths_of_different_values(kind.texts, static_cast<int32_t>(needed));
       const bool is_enough = static_cast<int64_t>(lengths.size()) == needed;
-      if (!is_enough) lengths.push_back(kFarLength);
+      if (!is_enough) lengths.push_back(kFarNameLength);
       is_sure = is_sure || is_enough;
       const Rule name = grammar_.declare_item("name", list_, lengths.back(), kind.is_endless);
       grammar_.define(name, grammar_.terminal(kind.texts));
@@ -124,7 +130,8 @@ class SchemaPrinter::MemberTail {
     std::vector<Expr> choices;
     for (size_t now = 1; now <= all; ++now) {
       if ((seen & now) != 0) continue;
-      const std::optional<Expr> next = member(kinds_of(now), count - before_ + 1);
+      if (!kinds_[now]) kinds_[now] = kinds_of(now);
+      const std::optional<Expr> next = member(*kinds_[now], count - before_ + 1);
       if (next)
         choices.push_back(
             grammar_.sequence({separator(count), *next, behind(count + 1, seen | now)}));
@@ -159,6 +166,7 @@ class SchemaPrinter::MemberTail {
   Expr comma_;
   Expr colon_;
   std::vector<Kind> any_;
+  std::map<size_t, std::optional<std::vector<Kind>>> kinds_;  // by the witnesses that they are of
 };
 
 Expr SchemaPrinter::different_members(const ObjectSet& set, int64_t before) {
