@@ -81,8 +81,8 @@ TEST_CASE("a preset's schema holds where a request asks for no form, and its dra
   CHECK(home.run({"generate", "Once", "--regex", "[a]{3}"}).out == "aaa\n");
   CHECK_THAT(home.run({"show", "form"}).out, Contains("schema           {\"type\""));
   create(home, "loose",
-         "FROM demo\nSCHEMA {\"type\": \"array\", \"uniqueItems\": true, \"contains\": {\"const\": "
-         "1}}\n");
+         "FROM demo\nSCHEMA {\"type\": \"array\", \"uniqueItems\": true, \"items\": "
+         "{\"multipleOf\": 7}}\n");
   const Ran refused = home.run({"load", "loose"});
   CHECK(refused.exit_status != 0);
   CHECK_THAT(refused.err, Contains("loose.modelfile: SCHEMA"));
