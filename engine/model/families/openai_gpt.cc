@@ -10,6 +10,7 @@
 #include "engine/model/architecture.h"
 #include "engine/model/config_fields.h"
 #include "engine/model/decoder_tensors.h"
+#include "engine/model/families/bert_tensors.h"
 #include "engine/model/gpt2_names.h"
 #include "engine/model/known_fields.h"
 
