@@ -98,6 +98,7 @@ enum class Role : uint8_t {
   kStateStepBias,  // of heads
   kDecay,
   kRgLruDecay,  // what softplus makes the decay of
+  kDecayRate,   // of lightning attention: the decay is its negative
   // Of RG-LRU: a matrix for each head, and a bias for each channel.
   kInputGate,
   kInputGateBias,
@@ -286,6 +287,7 @@ enum class Dim : uint8_t {
   kStateIn,        // all that the convolution, the gate and the recurrence read
   kDeltaIn,        // for each key head: its q, its k, the v and the z of its value heads
   kDeltaSecondIn,  // for each key head: the b and the a of its value heads
+  kLightningIn,    // for each head: its q, its k, its v
   kStateChannels,
   kConvChannels,
   kConvWeights,  // stored (channels, 1, kernel)
@@ -327,13 +329,14 @@ struct TensorSpec {
   // One tensor holds the matrices of all experts of the layer, or of all heads of its state, one
   // after the other.
   bool stacked = false;
-  bool flat = false;       // and that as rows of one matrix, not as a tensor of three dimensions
-  Turns turns{};           // rows of gate and up that alternate in one tensor
-  bool by_head = false;    // a vector that is stored as (heads, head_dim)
-  bool as_row = false;     // a vector that is stored as (1, length)
-  bool amid_ones = false;  // a vector that is stored as (1, 1, length, 1)
-  bool is_scalar = false;  // a vector of one number that is stored without dimensions
-  bool is_counted = true;  // else another row of the table is of the same tensor
+  bool flat = false;         // and that as rows of one matrix, not as a tensor of three dimensions
+  Turns turns{};             // rows of gate and up that alternate in one tensor
+  bool by_head = false;      // a vector that is stored as (heads, head_dim)
+  bool as_row = false;       // a vector that is stored as (1, length)
+  bool amid_ones = false;    // a vector that is stored as (1, 1, length, 1)
+  bool before_ones = false;  // a vector that is stored as (length, 1, 1)
+  bool is_scalar = false;    // a vector of one number that is stored without dimensions
+  bool is_counted = true;    // else another row of the table is of the same tensor
 };
 
 // How a layer that predicts the token after the next (next_tokens.h) is stored: behind the last

@@ -34,7 +34,23 @@ constexpr bool has_expert_part(MlpKind kind) {
 
 // What layers that carry a state do with it: engine/device/state_ops.h. All such layers of a model
 // are of one kind.
-enum class StateKind : uint8_t { kNone, kShortConv, kMamba, kMamba2, kDeltaRule, kRgLru };
+enum class StateKind : uint8_t {
+  kNone,
+  kShortConv,
+  kMamba,
+  kMamba2,
+  kDeltaRule,
+  kRgLru,
+  kLightning
+};
+
+// Of what a branch makes of the stream: what both are multiplied by before they are added.
+struct ResidualFactors {
+  float stream = 1.0F;
+  float branch = 1.0F;
+
+  bool operator==(const ResidualFactors&) const = default;
+};
 
 // In what layers of one model differ.
 struct LayerPlan {
@@ -63,6 +79,10 @@ struct LayerPlan {
   // limit: as the model says.
   GateLimits gate_limits{};
   GateLimits expert_limits{};
+  // Of attention or a state, and of the MLP. The stream's are of models whose branches follow each
+  // other.
+  ResidualFactors mixer_factors{};
+  ResidualFactors mlp_factors{};
 
   constexpr bool has_own_kv() const { return has_attention && kv_layer == kOwnKv; }
 
@@ -106,7 +126,8 @@ struct StateConfig {
   int32_t num_heads = 0;
   int32_t head_dim = 0;
   int32_t state_size = 0;  // numbers for each channel
-  int32_t num_groups = 1;  // of heads that share b and c; the key heads of the gated delta rule
+  // Of heads that share b and c; the key heads of the gated delta rule and of lightning attention.
+  int32_t num_groups = 1;
   // What dt is made of: by Mamba 1 always; by the gated delta rule a row of so many numbers, or 0,
   // the stream.
   int32_t step_rank = 0;
@@ -136,8 +157,8 @@ struct StateConfig {
   // Of what the gated delta rule makes of the stream for its gate and for dt.
   int64_t num_gate_inputs() const { return gate_rank > 0 ? gate_rank : num_channels(); }
   int64_t num_step_inputs() const { return step_rank > 0 ? step_rank : num_steps(); }
-  int64_t num_conv_channels() const;
-  int64_t num_inputs() const;  // numbers that a layer makes of the stream first
+  int64_t num_conv_channels() const;  // of what the recurrence reads where there is no convolution
+  int64_t num_inputs() const;         // numbers that a layer makes of the stream first
 };
 
 // Latent attention (MLA): the keys and values of all heads are made of one row of `rank` numbers,
@@ -415,6 +436,7 @@ inline int64_t StateConfig::num_conv_channels() const {
       return num_channels();
     case StateKind::kMamba2:
     case StateKind::kDeltaRule:
+    case StateKind::kLightning:
       return num_channels() + 2 * num_keys();
   }
   return 0;
@@ -431,6 +453,8 @@ inline int64_t StateConfig::num_inputs() const {
       return 2 * num_channels();
     case StateKind::kMamba2:
       return 2 * num_channels() + 2 * num_keys() + num_heads;
+    case StateKind::kLightning:
+      return 2 * num_channels() + 2 * num_keys();
     case StateKind::kDeltaRule:
       return num_channels() + 2 * num_keys() + num_gate_inputs() + num_heads + num_step_inputs();
   }

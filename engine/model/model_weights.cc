@@ -252,6 +252,9 @@ class WeightLoader::Loader {
     if (entry.spec->role == Role::kDecay) {
       for (float& value : all) value = static_cast<float>(-std::exp(static_cast<double>(value)));
     }
+    if (entry.spec->role == Role::kDecayRate) {
+      for (float& value : all) value = -value;
+    }
     if (entry.spec->role == Role::kRgLruDecay) {
       for (float& value : all) value = kRgLruExponent * softplus(value);
     }

@@ -40,6 +40,10 @@ void Transformer::run_state(int32_t layer,
     case StateKind::kRgLru:
       run_rg_lru(state, weights, x);
       break;
+    case StateKind::kLightning:
+      run_lightning(state, weights, x);
+      first = 2 * config_.state.num_keys();
+      break;
   }
   const Tensor given =
       workspace_.convolved.first_rows(x.rows).columns(first, config_.state.num_channels());
@@ -221,6 +225,41 @@ void Transformer::run_rg_lru(int32_t state, const LayerWeights& weights, const T
                   .decay_gate = decay_gate,
                   .out = in.columns(channels, channels)});
   device_.activation({.kind = config_.activation, .gated = true, .in = in, .out = convolved});
+}
+
+// in_proj: q, k, v, the gate. The recurrence is that of Mamba 2 with steps of 1: v is its x, k its
+// b, q its c.
+void Transformer::run_lightning(int32_t state, const LayerWeights& weights, const Tensor& x) {
+  const StateConfig& with = config_.state;
+  const int64_t channels = with.num_channels();
+  const int64_t keys = with.num_keys();
+  const Tensor in = workspace_.state_in.first_rows(x.rows);
+  const Tensor given = workspace_.convolved.first_rows(x.rows);
+  const Tensor values = given.columns(2 * keys, channels);
+  weights.state_in.apply(device_, x, in);
+  device_.activation({.kind = config_.activation,
+                      .gated = false,
+                      .in = in.columns(0, 2 * keys + channels),
+                      .out = given});
+  device_.head_scan({.layer = state,
+                     .num_groups = with.num_groups,
+                     .min_step = 1.0F,
+                     .max_step = 1.0F,
+                     .dt_bias = &workspace_.zeros,
+                     .decay = weights.decay.get(),
+                     .skip = &workspace_.zeros,
+                     .x = values,
+                     .dt = in.columns(0, with.num_heads),  // which are held at 1, whatever is there
+                     .b = given.columns(keys, keys),
+                     .c = given.columns(0, keys),
+                     .out = values});
+  device_.gated_norm({.kind = with.gate,
+                      .norm_first = true,
+                      .eps = with.norm_eps,
+                      .weight = weights.state_norm.get(),
+                      .group_size = channels,
+                      .x = values,
+                      .gate = in.columns(2 * keys + channels, channels)});
 }
 
 }  // namespace tgi

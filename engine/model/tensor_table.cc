@@ -176,6 +176,8 @@ int64_t dim_size(Dim dim, const ModelConfig& config, int32_t layer) {
       return state.num_channels() + int64_t{2} * state.num_keys() + state.num_gate_inputs();
     case Dim::kDeltaSecondIn:
       return int64_t{2} * state.num_heads;
+    case Dim::kLightningIn:
+      return state.num_channels() + int64_t{2} * state.num_keys();
     case Dim::kStateChannels:
       return state.num_channels();
     case Dim::kConvChannels:
@@ -282,6 +284,15 @@ std::vector<Range> delta_ranges(const StateConfig& state, bool is_second) {
   add_parts(groups, run, keys, keys, out);
   add_parts(groups, run, 2 * keys, values, out);
   add_parts(groups, run, 2 * keys + values, values, out);
+  return out;
+}
+
+// Rows that are stored by head, as all of q, all of k, all of v.
+std::vector<Range> lightning_ranges(const StateConfig& state) {
+  std::vector<Range> out;
+  const int64_t run = int64_t{3} * state.head_dim;
+  for (int64_t part = 0; part < 3; ++part)
+    add_parts(state.num_heads, run, part * state.head_dim, state.head_dim, out);
   return out;
 }
 
@@ -471,6 +482,7 @@ std::vector<Range> rank_ranges(
   if (dim == Dim::kQkv) return qkv_ranges(config, layer, rank, world_size);
   if (dim == Dim::kQkvByKvHead) return ranges_by_kv_head(config, layer, rank, world_size);
   if (dim == Dim::kQvkByQuarter) return ranges_by_quarter(config, rank, world_size);
+  if (dim == Dim::kLightningIn) return lightning_ranges(config.state);
   if (dim == Dim::kDeltaIn || dim == Dim::kDeltaSecondIn) {
     return delta_ranges(config.state, dim == Dim::kDeltaSecondIn);
   }

@@ -34,6 +34,7 @@ struct TensorEntry {
     if (spec->is_scalar) return {};
     if (spec->as_row) return {1, cols};
     if (spec->amid_ones) return {1, 1, cols, 1};
+    if (spec->before_ones) return {cols, 1, 1};
     if (spec->cols == Dim::kConvWeights) return {size / per_channel, 1, per_channel};
     if (spec->cols == Dim::kChannelDecay || spec->cols == Dim::kDistanceBiases)
       return {cols / per_channel, per_channel};

@@ -273,6 +273,11 @@ void Transformer::write(Stream& stream, const DeviceVector& post_norm) {
   write_whole(stream, post_norm);
 }
 
+void Transformer::multiply_parts(const ResidualFactors& factors, Stream& stream) {
+  multiply(stream.sum, factors.stream);
+  multiply(stream.branch, factors.branch);
+}
+
 void Transformer::write_whole(Stream& stream, const DeviceVector& post_norm) {
   stream.has_branch = true;
   if (post_norm.get() == nullptr) return;
@@ -304,6 +309,7 @@ void Transformer::run_branches(int32_t layer, const LayerWeights& weights, Strea
     if (has_laurel) run_laurel(weights, x);
     run_mixers(layer, weights, x, stream.branch);
     write(stream, weights.attention_post_norm);
+    multiply_parts(plan.mixer_factors, stream);
     if (has_laurel) add_laurel(stream);
   }
   run_mlp_branch(layer, weights, stream);
@@ -318,6 +324,7 @@ void Transformer::run_mlp_branch(int32_t layer, const LayerWeights& weights, Str
   } else if (plan.mlp != MlpKind::kNone) {
     run_mlp(layer, weights, read(stream, weights.mlp_norm, weights.mlp_norm_bias), stream.branch);
     write(stream, weights.mlp_post_norm);
+    multiply_parts(plan.mlp_factors, stream);
   }
   if (layer > 0 && config_.layers[static_cast<size_t>(layer) - 1].mlp == MlpKind::kShortcut) {
     const Tensor shortcut = workspace_.shortcut.first_rows(stream.sum.rows);

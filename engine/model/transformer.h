@@ -108,6 +108,7 @@ class Transformer final : public Forward {
     Tensor layer_product;  // (max_batch_tokens, size)
     Tensor ones;           // (1, hidden at least), f32: of norms without weights
     Tensor slopes;         // (1, num_heads), f32, of ALiBi
+    Tensor zeros;          // (1, heads of a state), f32, of lightning attention
   };
   // transformer_workspace.cc: lays the tensors out from `base`; qkv/attended, those of a state,
   // gate_up/activated and those of experts are never alive together and share memory.
@@ -143,6 +144,7 @@ class Transformer final : public Forward {
   void write(Stream& stream, const DeviceVector& post_norm);
   // The same of one that ranks have summed up already.
   void write_whole(Stream& stream, const DeviceVector& post_norm);
+  void multiply_parts(const ResidualFactors& factors, Stream& stream);  // before they are added
 
   // Attention, a state, or both of one input.
   void run_mixers(int32_t layer, const LayerWeights& weights, const Tensor& x, const Tensor& out);
@@ -153,6 +155,7 @@ class Transformer final : public Forward {
   void run_mamba2(int32_t state, const LayerWeights& weights, const Tensor& x);
   void run_delta_rule(int32_t state, const LayerWeights& weights, const Tensor& x);
   void run_rg_lru(int32_t state, const LayerWeights& weights, const Tensor& x);
+  void run_lightning(int32_t state, const LayerWeights& weights, const Tensor& x);
   Tensor widened(const Linear& up, const Tensor& row, const Tensor& room);
   void convolve(int32_t state, const LayerWeights& weights, bool silu, const Tensor& x);
   void norm_mamba_parts(const LayerWeights& weights, const Tensor& parts);

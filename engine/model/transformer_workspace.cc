@@ -158,6 +158,7 @@ Transformer::Workspace Transformer::lay_out(
     out.ones = last.take(std::max({config.hidden_size, kv_heads.head_dim, kv_heads.value_cols(),
                                    config.state.step_rank, config.state.state_size}));
   }
+  if (config.state.kind == StateKind::kLightning) out.zeros = last.take(config.state.num_heads);
   if (!config.alibi_slopes.empty()) out.slopes = last.take(config.num_heads / world_size);
   out.size_bytes = last.offset();
   return out;

@@ -162,7 +162,7 @@ constexpr int32_t expert_site(const ModelConfig& config,
   return embedding_site(config.num_layers) + 1 + before * config.experts.num_experts + expert;
 }
 
-inline constexpr std::array<LayerVector, 39> kLayerVectors = {{
+inline constexpr std::array<LayerVector, 40> kLayerVectors = {{
     {&LayerWeights::attention_norm, Role::kAttentionNorm},
     {&LayerWeights::attention_norm_bias, Role::kAttentionNormBias},
     {&LayerWeights::q_norm, Role::kQNorm},
@@ -195,6 +195,7 @@ inline constexpr std::array<LayerVector, 39> kLayerVectors = {{
     {&LayerWeights::head_step_bias, Role::kStateStepBias},
     {&LayerWeights::decay, Role::kDecay},
     {&LayerWeights::decay, Role::kRgLruDecay},
+    {&LayerWeights::decay, Role::kDecayRate},
     {&LayerWeights::input_gate_bias, Role::kInputGateBias},
     {&LayerWeights::decay_gate_bias, Role::kDecayGateBias},
     {&LayerWeights::skip, Role::kSkip},

@@ -86,7 +86,11 @@ Json as_json(const ModelConfig& c) {
                       layer.gate_limits.limit,
                       layer.gate_limits.up_limit,
                       layer.expert_limits.limit,
-                      layer.expert_limits.up_limit});
+                      layer.expert_limits.up_limit,
+                      layer.mixer_factors.stream,
+                      layer.mixer_factors.branch,
+                      layer.mlp_factors.stream,
+                      layer.mlp_factors.branch});
   }
   Json ropes = Json::array();
   for (const RopeSpec& rope : c.ropes) {
@@ -584,6 +588,12 @@ std::map<std::string, Change> changes() {
       {"swa_v_head_dim", {100}},
       {"swa_rope_theta", {500.0}},
       {"expert_ffn_hidden_size", {100}},
+      {"full_attn_alpha_factor", {3.5}},
+      {"full_attn_beta_factor", {3.5}},
+      {"linear_attn_alpha_factor", {3.5}},
+      {"linear_attn_beta_factor", {3.5}},
+      {"mlp_alpha_factor", {3.5}},
+      {"mlp_beta_factor", {3.5}},
       {"lru_width", {5120}},
       {"conv1d_width", {2}},
       {"attention_window_size", {32}},
