@@ -57,7 +57,7 @@ extern const Architecture kPaddleOcrText, kPaddleOcr, kHunyuanVlText, kHunyuanVl
 extern const Architecture kLaraMini, kAriaText, kAria, kPersimmon, kBioGpt, kMllamaText, kMllama,
     kEmu3Text, kEmu3, kFuyu, kOpenAiGpt, kCohereCompass, kCohereCompassVision, kKolibri,
     kModernBertDecoder, kApertus15Text, kApertus15, kStep35, kStep37, kMiMoV2Flash, kLongcatFlash,
-    kRecurrentGemma;
+    kRecurrentGemma, kMinimax;
 
 namespace {
 
@@ -241,6 +241,7 @@ constexpr std::array kArchitectures = {
     &kMiMoV2Flash,
     &kLongcatFlash,
     &kRecurrentGemma,
+    &kMinimax,
     &kPaddleOcrText,
     &kPaddleOcr,
     &kHunyuanVlText,

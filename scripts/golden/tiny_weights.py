@@ -35,6 +35,8 @@ def random_values(name, value, generator, storage, is_gpt2):
         return 0.5 + 0.1 * noise
     if name.endswith(".act_fn.eps"):  # far enough below 0 to be seen
         return -0.1 * noise.abs()
+    if name.endswith((".slope_rate", "_decay")):  # follow from the sizes
+        return value.clone()
     if name.endswith(".recurrent_param"):  # states that remember some tokens, and some less
         return 0.7 * noise - 3.0
     centre = 1.0 if is_norm(name) and not (

@@ -1,4 +1,4 @@
-// What the readers of RecurrentGemma make of its own fields, and what they refuse.
+// What the readers of RecurrentGemma and MiniMax make of their own fields, and what they refuse.
 #include <string>
 #include <utility>
 
@@ -105,6 +105,58 @@ TEST_CASE("what RecurrentGemma can't be is refused by name") {
       Catch::Contains("rope scaling 'linear' is not supported; known are default"));
   CHECK_THAT(refused(kRecurrentGemma, {{"conv1d_width", 17}}, Code::kInvalidArgument),
              Catch::Contains("conv1d_width: expected 1 to 16, got 17"));
+}
+
+const std::string kMinimax = "MiniMaxForCausalLM";
+
+TEST_CASE("MiniMax has lightning attention in every second layer, or where its list says so") {
+  const LoadedConfig loaded = load(kMinimax, {{"num_hidden_layers", 4},
+                                              {"full_attn_alpha_factor", 3.5},
+                                              {"linear_attn_beta_factor", 0.5},
+                                              {"mlp_alpha_factor", 2},
+                                              {"sliding_window", 512}});
+  const ModelConfig& model = loaded.config;
+  CHECK(model.residual_after_norm);
+  for (int32_t i = 0; i < 4; ++i) {
+    const LayerPlan& layer = model.layers[static_cast<size_t>(i)];
+    CHECK(layer.has_attention == (i % 2 == 0));
+    CHECK(layer.has_state == (i % 2 == 1));
+    CHECK(layer.sliding_window == (i % 2 == 0 ? 512 : 0));
+    CHECK(layer.mlp == MlpKind::kExperts);
+    CHECK(layer.mlp_factors == ResidualFactors{.stream = 2.0F});
+    CHECK(layer.mixer_factors ==
+          (i % 2 == 0 ? ResidualFactors{.stream = 3.5F} : ResidualFactors{.branch = 0.5F}));
+  }
+  CHECK(recurrent_layout(model).num_heads == 32);
+  CHECK(recurrent_layout(model).state_size == 128);
+  CHECK(conv_state_size(recurrent_layout(model)) == 0);
+  const TensorTable table(loaded);
+  const TensorEntry* rates = table.find(Role::kDecayRate, 1);
+  CHECK(rates->vector_shape() == std::vector<int64_t>{32, 1, 1});
+  CHECK(table.find(Role::kStateIn, 1)->rows == 3 * 4096);
+  // By head: all of q, of k, of v.
+  const std::vector<Range> rows = rank_ranges(Dim::kLightningIn, model, 1, 0, 1);
+  REQUIRE(rows.size() == 96);
+  CHECK(rows[1].begin == 384);
+  CHECK(rows[32].begin == 128);
+  CHECK(rows[64].begin == 256);
+  const Json types = {"linear_attention", "linear_attention", "full_attention", "linear_attention"};
+  const ModelConfig listed =
+      load(kMinimax, {{"num_hidden_layers", 4}, {"layer_types", types}}).config;
+  CHECK(count_layers(listed, &LayerPlan::has_state) == 3);
+  CHECK(listed.layers[2].has_attention);
+}
+
+TEST_CASE("what MiniMax can't be is refused by name") {
+  CHECK_THAT(refused(kMinimax, {{"num_hidden_layers", 1}, {"layer_types", {"sliding_attention"}}},
+                     Code::kUnsupported),
+             Catch::Contains("layer_types[0]: 'sliding_attention' is not supported"));
+  CHECK_THAT(refused(kMinimax, {{"num_experts_per_tok", 9}}, Code::kInvalidArgument),
+             Catch::Contains("num_experts_per_tok"));
+  CHECK_THAT(refused(kMinimax, {{"mlp_alpha_factor", 1e60}}, Code::kInvalidArgument),
+             Catch::Contains("mlp_alpha_factor: expected a number that a float holds"));
+  CHECK_THAT(refused(kMinimax, {{"rotary_dim", 64}}, Code::kUnsupported),
+             Catch::Contains("rotary_dim"));
 }
 
 }  // namespace

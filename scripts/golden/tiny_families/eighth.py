@@ -15,6 +15,15 @@ RECURRENT_GEMMA = without(architecture(
 # Its head is that of the embedding, whose numbers are multiplied. The class keeps its states in itself, where no step finds them.
 GEMMA_STORAGE = NEWEST | {"zero_centred_norms": True, "embedding_scale": 0.1, "whole_texts": True}
 
+MINIMAX = architecture(
+    "MiniMaxForCausalLM", "minimax", hidden_act="silu", rms_norm_eps=1e-5, hidden_size=24, head_dim=10, intermediate_size=14,
+    num_hidden_layers=3, num_local_experts=4, num_experts_per_tok=2, output_router_logits=False, router_aux_loss_coef=0.001,
+    router_jitter_noise=0.0, sliding_window=None, attention_dropout=0.0, block_size=8,
+    layer_types=["linear_attention", "full_attention", "linear_attention"], full_attn_alpha_factor=3.5565588200778455,
+    full_attn_beta_factor=1.0, linear_attn_alpha_factor=3.5565588200778455, linear_attn_beta_factor=1.0,
+    mlp_alpha_factor=3.5565588200778455, mlp_beta_factor=1.0, rope_theta=1000000.0)
+DECAYS = NEWEST | {"keep_float32": [".slope_rate", "_decay"]}
+
 # name -> (config.json, storage)
 MODELS = {
     "recurrent-gemma": (RECURRENT_GEMMA, GEMMA_STORAGE),
@@ -30,4 +39,17 @@ MODELS = {
             hidden_size=36, num_attention_heads=3, num_key_value_heads=3, intermediate_size=43, conv1d_width=2,
             num_hidden_layers=3, hidden_activation="silu", sliding_window=12, rms_norm_eps=1e-5, rope_theta=500.0,
             torch_dtype="float32")), GEMMA_STORAGE),
+    # Where the first layer has no keys, the class takes what follows a text for a text of its own.
+    "minimax": (MINIMAX, DECAYS | {"whole_texts": True}),
+    # All factors apart, heads wider than a run of lanes, layers as the class has them by itself.
+    "minimax-factors-tied-f16": (
+        new_rope(without(MINIMAX, "layer_types", "sliding_window") | dict(
+            num_hidden_layers=4, num_attention_heads=3, num_key_value_heads=3, head_dim=22, full_attn_alpha_factor=1.7,
+            full_attn_beta_factor=0.6, linear_attn_alpha_factor=0.8, linear_attn_beta_factor=1.3, mlp_alpha_factor=2,
+            mlp_beta_factor=0.7, block_size=5, tie_word_embeddings=True, torch_dtype="float16"), rope_type="default"), DECAYS),
+    "minimax-window-sharded": (
+        new_dtype(without(MINIMAX, "head_dim", "full_attn_alpha_factor", "mlp_beta_factor") | dict(
+            hidden_size=36, num_attention_heads=6, num_key_value_heads=2, num_local_experts=5, num_experts_per_tok=3,
+            hidden_act="gelu", sliding_window=9, block_size=64, layer_types=["full_attention", "linear_attention", "full_attention"])),
+        DECAYS | {"shards": 2}),
 }
