@@ -16,7 +16,6 @@ constexpr int64_t kMaxNeeded = 100;
 constexpr size_t kMaxWitnesses = 5;
 // Longer than what can be counted on, of a name that may be used up.
 constexpr int32_t kFarNameLength = 1'000'000;
-constexpr int64_t kAnyNumber = -1;
 
 }  // namespace
 
@@ -95,8 +94,6 @@ class SchemaPrinter::MemberTail {
 
   // Nothing: there are none. `needed`: one is left when all names but one of so many are used.
   std::optional<Expr> member(const std::vector<Kind>& kinds, int64_t needed) {
-    // Longer than what can be counted on.
-    constexpr int32_t kFarNameLength = 1'000'000;
     RegexPool& pool = grammar_.regex();
     std::vector<Expr> choices;
     bool is_sure = false;
