@@ -11,7 +11,7 @@ constexpr int64_t kMaxStreamedRows = 8;
 
 // How much of x stays in the second-level cache while all panels pass: processors with a matrix
 // unit have 2 MiB.
-constexpr int64_t kTileRowsBytes = 768 << 10;
+constexpr int64_t kTileRowsBytes = 640 << 10;
 
 const MatmulKernel& kernel_for(const KernelTable& kernels, const PanelMatrix& w, bool many) {
   const auto type = static_cast<size_t>(w.layout.type);
@@ -77,7 +77,8 @@ void MatmulTasks::cut(int64_t num_panels, int64_t num_threads) {
 
 // Whole tiles of rows, as many as stay in the cache; the panels are read once for each.
 void MatmulTasks::cut_tiles(int64_t num_panels, int64_t num_threads, int64_t num_matrices) {
-  const int64_t rows_that_fit = std::max<int64_t>(1, kTileRowsBytes / (32 * x_stride_bytes_));
+  const int64_t resident_bytes = std::min(x_stride_bytes_, kMatmulPartBytes);
+  const int64_t rows_that_fit = std::max<int64_t>(1, kTileRowsBytes / (32 * resident_bytes));
   const int64_t row_tiles = (num_rows_ + 31) / 32;
   const int64_t row_tasks = (row_tiles + rows_that_fit - 1) / rows_that_fit;
   rows_per_task_ = (row_tiles + row_tasks - 1) / row_tasks * 32;

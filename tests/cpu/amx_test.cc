@@ -69,7 +69,10 @@ void check(PanelType type, const MatmulKernel& amx) {
                              {48, 16, 2100, 32},
                              {70, 47, 300, 96},
                              {300, 56, 96, 32},
-                             {96, 64, 1500, 64}}) {
+                             {96, 64, 1500, 64},
+                             // Rows that are taken in parts, by more panels than pass at a time.
+                             {50, 40, 4200, 128},
+                             {2, 530, 4128, 32}}) {
     Floats x = random.values(shape.rows * shape.k);
     if (shape.k > 32) x[5] = 1e-39F;  // counts as zero
     const Floats values = random.values(shape.outputs * shape.k);

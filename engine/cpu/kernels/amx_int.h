@@ -24,7 +24,7 @@ template <typename Ints, typename Unit, PanelType kType>
 class AmxInt {
   using V = typename Ints::V;
   static_assert(Ints::kXBytes == 1);
-  static constexpr int64_t kMostRows = AmxSums<V, Unit>::kRows;
+  using Sums = AmxSums<V, Unit>;
   static constexpr bool kIsMxfp4 = kType == PanelType::kMxfp4;
   static constexpr int kOffset = DotInt<Ints, kType>::kOffset;
   static constexpr int kUpperBits = upper_bits(kType);
@@ -33,12 +33,12 @@ class AmxInt {
  public:
   static void run(const MatmulBlock& block) {
     AmxInt matmul(block);
-    for (int64_t row = 0; row < block.num_rows; row += kMostRows) {
-      const int64_t left = block.num_rows - row;
-      matmul.row_ = row;
-      matmul.num_rows_ = left < kMostRows ? left : kMostRows;
-      for (int64_t panel = 0; panel < block.num_panels; panel += 2) matmul.two_panels(panel);
-    }
+    for_amx_parts<Sums::kRows, 2 * Sums::kPairs>(
+        block, matmul.num_groups_, kMatmulPartBytes / block.group_size, [&](const AmxPart& part) {
+          for (int64_t panel = part.first_panel; panel < part.end_panel; panel += 2) {
+            matmul.two_panels(part, panel);
+          }
+        });
   }
 
  private:
@@ -61,23 +61,38 @@ class AmxInt {
     return head_at(group) + head_bytes_ + group % head_groups_ * group_bytes_;
   }
 
-  void two_panels(int64_t panel) {
+  void two_panels(const AmxPart& part, int64_t panel) {
+    row_ = part.row;
+    num_rows_ = part.num_rows;
+    pair_ = part.pair(panel);
     panels_[0] = block_.panels + panel * block_.panel_bytes;
     two_panels_ = panel + 1 < block_.num_panels;
     panels_[1] = panels_[0] + (two_panels_ ? block_.panel_bytes : 0);
-    const bool more = panel + 2 < block_.num_panels;
     const int64_t groups = kAmxIntCols / group_size_;
-    for (int64_t begin = 0; begin < num_groups_; begin += groups) {
-      const int64_t end = begin + groups < num_groups_ ? begin + groups : num_groups_;
+    for (int64_t begin = part.begin; begin < part.end; begin += groups) {
+      const int64_t end = begin + groups < part.end ? begin + groups : part.end;
       unpack(begin, end);
       // The first tiles bring what will be unpacked next: with few rows that takes as long as they
       // do.
-      const std::byte* const next = more ? panels_[0] + 2 * block_.panel_bytes : block_.next_panels;
-      ahead_ = end < num_groups_ ? panels_[0] + lines_at(end) : next;
+      ahead_ = end < part.end ? panels_[0] + lines_at(end) : panels_after(part, panel);
       num_ahead_ = ahead_ != nullptr ? end - begin : 0;
       for (int64_t r = 0; r < num_rows_; r += 32) tiles(r, begin, end);
     }
-    sums_.store(block_, row_, num_rows_, panel);
+    if (part.end == num_groups_) sums_.store(block_, row_, num_rows_, panel, pair_);
+  }
+
+  // What comes when two panels are done with the part.
+  const std::byte* panels_after(const AmxPart& part, int64_t panel) const {
+    if (panel + 2 < part.end_panel) {
+      return panels_[0] + 2 * block_.panel_bytes + lines_at(part.begin);
+    }
+    if (part.end < num_groups_) {
+      return block_.panels + part.first_panel * block_.panel_bytes + lines_at(part.end);
+    }
+    if (part.end_panel < block_.num_panels) {
+      return block_.panels + part.end_panel * block_.panel_bytes;
+    }
+    return block_.next_panels;
   }
 
   // Groups [begin, end) of both panels as signed bytes, lines of 64 as in an int8 panel.
@@ -144,7 +159,7 @@ class AmxInt {
     const bool two_rows = count > 16;
     const std::byte* const x = block_.x + (row_ + row) * stride;
     const std::byte* lines = bytes_;
-    float* const sums = sums_.of(row);
+    float* const sums = sums_.of(row, pair_);
     if (begin == 0) __builtin_memset(sums, 0, 32 * 32 * sizeof(float));
     for (int64_t group = begin; group < end; ++group) {
       unit_.template zero<0>();
@@ -252,6 +267,7 @@ class AmxInt {
 
   int64_t row_ = 0;  // the rows at work, and the panels
   int64_t num_rows_ = 0;
+  int64_t pair_ = 0;
   const std::byte* panels_[2] = {};
   bool two_panels_ = false;
   const std::byte* ahead_ = nullptr;  // what to fetch next, of the first of two panels
@@ -259,7 +275,7 @@ class AmxInt {
 
   alignas(64) std::byte bytes_[2 * kAmxIntCols * kPanelRows];
   alignas(64) int32_t products_[32 * 32] = {};
-  AmxSums<V, Unit> sums_;
+  Sums sums_;
 };
 
 }  // namespace tgi

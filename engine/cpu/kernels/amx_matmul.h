@@ -15,6 +15,7 @@ namespace tgi {
 // by, which is loaded past it. Four products take 4 KiB; all of that from the cache behind it would
 // take longer than they do.
 inline constexpr int64_t kAmxKBlock = 512;
+inline constexpr int64_t kAmxKPart = kMatmulPartBytes / 2;
 
 // As bf16, denormals as 0 before they can be rounded up to a normal number. Vectors whose processor
 // has an instruction for it have their own (native_pairs.h).
@@ -39,38 +40,15 @@ template <typename V, typename Unit>
 class AmxBf16 {
  public:
   static void run(const MatmulBlock& block) {
-    constexpr int64_t kMostRows = AmxSums<V, Unit>::kRows;
     Unit unit{TileConfig(64)};
-    AmxSums<V, Unit> sums;
-    for (int64_t row = 0; row < block.num_rows; row += kMostRows) {
-      const int64_t left = block.num_rows - row;
-      const int64_t num_rows = left < kMostRows ? left : kMostRows;
-      for (int64_t panel = 0; panel < block.num_panels; panel += 2) {
-        const bool one_panel = panel + 1 == block.num_panels;
-        for (int64_t k = 0; k < block.k; k += kAmxKBlock) {
-          Ahead ahead(block, panel, k, num_rows);
-          for (int64_t r = 0; r < num_rows; r += 32) {
-            const Place place{.x = block.x + (row + r) * block.x_stride_bytes,
-                              .lines = block.panels + panel * block.panel_bytes,
-                              .begin = k,
-                              .end = k + kAmxKBlock < block.k ? k + kAmxKBlock : block.k,
-                              .sums = sums.of(r)};
-            const bool one_row = num_rows - r <= 16;
-            if (one_panel) {
-              one_row ? tiles<1, 1>(unit, block, place, ahead)
-                      : tiles<2, 1>(unit, block, place, ahead);
-            } else {
-              one_row ? tiles<1, 2>(unit, block, place, ahead)
-                      : tiles<2, 2>(unit, block, place, ahead);
-            }
-          }
-        }
-        sums.store(block, row, num_rows, panel);
-      }
-    }
+    Sums sums;
+    for_amx_parts<Sums::kRows, 2 * Sums::kPairs>(
+        block, block.k, kAmxKPart, [&](const AmxPart& part) { run_part(unit, block, part, sums); });
   }
 
  private:
+  using Sums = AmxSums<V, Unit>;
+
   struct Place {
     const std::byte* x;      // (32, k)
     const std::byte* lines;  // of the first of the panels
@@ -82,10 +60,18 @@ class AmxBf16 {
   // tiles, so that all are there when the last rows are done.
   class Ahead {
    public:
-    Ahead(const MatmulBlock& block, int64_t panel, int64_t k, int64_t num_rows) {
-      const bool goes_on = k + kAmxKBlock < block.k;
-      const int64_t begin = goes_on ? k + kAmxKBlock : 0;
-      const int64_t next_panel = goes_on ? panel : panel + 2;
+    Ahead(const MatmulBlock& block, const AmxPart& part, int64_t panel, int64_t k) {
+      int64_t begin = k + kAmxKBlock;
+      int64_t next_panel = panel;
+      if (begin >= part.end) {
+        begin = part.begin;
+        next_panel += 2;
+      }
+      if (next_panel >= part.end_panel) {
+        const bool is_last = part.end == block.k;
+        begin = is_last ? 0 : part.end;
+        next_panel = is_last ? part.end_panel : part.first_panel;
+      }
       if (next_panel < block.num_panels) {
         next_[0] = block.panels + next_panel * block.panel_bytes + begin * 32;
       } else if (block.next_panels != nullptr) {
@@ -97,7 +83,7 @@ class AmxBf16 {
       next_[1] = next_[0] + (one_panel ? 0 : block.panel_bytes);
       const int64_t cols = block.k - begin < kAmxKBlock ? block.k - begin : kAmxKBlock;
       left_ = round_up(cols, kPairBlock) / 2;
-      const int64_t num_steps = (num_rows + 31) / 32 * (kAmxKBlock / kPairBlock);
+      const int64_t num_steps = (part.num_rows + 31) / 32 * (kAmxKBlock / kPairBlock);
       per_step_ = (left_ + num_steps - 1) / num_steps;
     }
     [[gnu::always_inline]] void fetch() {
@@ -114,6 +100,32 @@ class AmxBf16 {
     int64_t left_ = 0;               // lines of each
     int64_t per_step_ = 0;
   };
+
+  static void run_part(Unit& unit, const MatmulBlock& block, const AmxPart& part, Sums& sums) {
+    for (int64_t panel = part.first_panel; panel < part.end_panel; panel += 2) {
+      const bool one_panel = panel + 1 == block.num_panels;
+      const int64_t pair = part.pair(panel);
+      for (int64_t k = part.begin; k < part.end; k += kAmxKBlock) {
+        Ahead ahead(block, part, panel, k);
+        for (int64_t r = 0; r < part.num_rows; r += 32) {
+          const Place place{.x = block.x + (part.row + r) * block.x_stride_bytes,
+                            .lines = block.panels + panel * block.panel_bytes,
+                            .begin = k,
+                            .end = k + kAmxKBlock < part.end ? k + kAmxKBlock : part.end,
+                            .sums = sums.of(r, pair)};
+          const bool one_row = part.num_rows - r <= 16;
+          if (one_panel) {
+            one_row ? tiles<1, 1>(unit, block, place, ahead)
+                    : tiles<2, 1>(unit, block, place, ahead);
+          } else {
+            one_row ? tiles<1, 2>(unit, block, place, ahead)
+                    : tiles<2, 2>(unit, block, place, ahead);
+          }
+        }
+      }
+      if (part.end == block.k) sums.store(block, part.row, part.num_rows, panel, pair);
+    }
+  }
 
   // kRows tiles of 16 rows times kPanels panels.
   template <int kRows, int kPanels>

@@ -32,6 +32,10 @@ struct MatmulBlock {
   int64_t num_outputs = 0;  // <= 16 * num_panels; the rest of the last panel is padding
 };
 
+// So much of a prepared row kernels for many rows take at a time, and some panels pass by that: of
+// long rows too what many have stays in the second-level cache.
+inline constexpr int64_t kMatmulPartBytes = 4096;
+
 struct MatmulKernel {
   // The size of one prepared row of x; 64-byte alignment of rows is enough.
   int64_t (*x_bytes)(int64_t k, int64_t group_size) = nullptr;
