@@ -152,7 +152,7 @@ TEST_CASE("items_differ_and_the_answer_is_whole_when_tokens_run_out") {
     if (i % 2 == 1) options.whitespace = JsonSchemaOptions::Whitespace::kFlexible;
     const auto grammar = compiled(schema, options);
     std::mt19937 random(9);
-    for (int64_t extra = 0; extra < 60; ++extra) {
+    for (int64_t extra = 0; extra < 60; extra += 3) {
       Matcher matcher(grammar, vocabulary());
       int64_t budget = matcher.min_tokens_to_end() + extra / 2;
       std::string text;
