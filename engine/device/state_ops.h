@@ -121,11 +121,11 @@ struct DeltaRuleArgs {
 };
 inline constexpr float kDeltaNormEps = 1e-6F;  // added to the square of a length
 
-// Real-gated linear recurrent unit (RG-LRU), whose state is one number for each channel: a =
-// exp(decay
-// * sigmoid(decay_gate + decay_bias)); h = a * h + sqrt(1 - a^2) * sigmoid(input_gate + input_bias)
-// * x; out = h. Of a sequence's first token the square root is 1. REQUIRES:
-// StateLayout.state_size 1.
+// Real-gated linear recurrent unit (RG-LRU), whose state is one number for each channel:
+//   a = exp(decay * sigmoid(decay_gate + decay_bias))
+//   h = a * h + sqrt(1 - a^2) * sigmoid(input_gate + input_bias) * x
+//   out = h
+// Of a sequence's first token the square root is 1. REQUIRES: StateLayout.state_size 1.
 struct RgLruArgs {
   int32_t layer = 0;
   const Tensor* decay = nullptr;       // (1, channels), f32, negative

@@ -74,25 +74,16 @@ class AmxInt {
       unpack(begin, end);
       // The first tiles bring what will be unpacked next: with few rows that takes as long as they
       // do.
-      ahead_ = end < part.end ? panels_[0] + lines_at(end) : panels_after(part, panel);
+      ahead_ = lines_of(end < part.end ? AmxPart::Place{panel, end} : part.after(panel));
       num_ahead_ = ahead_ != nullptr ? end - begin : 0;
       for (int64_t r = 0; r < num_rows_; r += 32) tiles(r, begin, end);
     }
-    if (part.end == num_groups_) sums_.store(block_, row_, num_rows_, panel, pair_);
+    if (part.is_last()) sums_.store(block_, row_, num_rows_, panel, pair_);
   }
 
-  // What comes when two panels are done with the part.
-  const std::byte* panels_after(const AmxPart& part, int64_t panel) const {
-    if (panel + 2 < part.end_panel) {
-      return panels_[0] + 2 * block_.panel_bytes + lines_at(part.begin);
-    }
-    if (part.end < num_groups_) {
-      return block_.panels + part.first_panel * block_.panel_bytes + lines_at(part.end);
-    }
-    if (part.end_panel < block_.num_panels) {
-      return block_.panels + part.end_panel * block_.panel_bytes;
-    }
-    return block_.next_panels;
+  const std::byte* lines_of(const AmxPart::Place& place) const {
+    if (place.panel >= block_.num_panels) return block_.next_panels;
+    return block_.panels + place.panel * block_.panel_bytes + lines_at(place.begin);
   }
 
   // Groups [begin, end) of both panels as signed bytes, lines of 64 as in an int8 panel.

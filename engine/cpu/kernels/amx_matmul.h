@@ -61,17 +61,9 @@ class AmxBf16 {
   class Ahead {
    public:
     Ahead(const MatmulBlock& block, const AmxPart& part, int64_t panel, int64_t k) {
-      int64_t begin = k + kAmxKBlock;
-      int64_t next_panel = panel;
-      if (begin >= part.end) {
-        begin = part.begin;
-        next_panel += 2;
-      }
-      if (next_panel >= part.end_panel) {
-        const bool is_last = part.end == block.k;
-        begin = is_last ? 0 : part.end;
-        next_panel = is_last ? part.end_panel : part.first_panel;
-      }
+      const int64_t goes_on = k + kAmxKBlock;
+      const auto [next_panel, begin] =
+          goes_on < part.end ? AmxPart::Place{panel, goes_on} : part.after(panel);
       if (next_panel < block.num_panels) {
         next_[0] = block.panels + next_panel * block.panel_bytes + begin * 32;
       } else if (block.next_panels != nullptr) {
@@ -123,7 +115,7 @@ class AmxBf16 {
           }
         }
       }
-      if (part.end == block.k) sums.store(block, part.row, part.num_rows, panel, pair);
+      if (part.is_last()) sums.store(block, part.row, part.num_rows, panel, pair);
     }
   }
 

@@ -13,14 +13,25 @@ struct AmxPart {
   int64_t row = 0, num_rows = 0;
   int64_t first_panel = 0, end_panel = 0;
   int64_t begin = 0, end = 0;
-  bool is_whole = false;  // there are no other columns
+  int64_t count = 0;  // columns, or groups, of whole rows
 
+  bool is_last() const { return end == count; }
   // Where the sums of two panels wait; one place does where they needn't.
-  int64_t pair(int64_t panel) const { return is_whole ? 0 : (panel - first_panel) / 2; }
+  int64_t pair(int64_t panel) const { return end - begin == count ? 0 : (panel - first_panel) / 2; }
+
+  // What is multiplied when two panels are done with the part: may be behind the block's panels.
+  struct Place {
+    int64_t panel = 0;
+    int64_t begin = 0;
+  };
+  Place after(int64_t panel) const {
+    if (panel + 2 < end_panel) return {panel + 2, begin};
+    return is_last() ? Place{end_panel, 0} : Place{first_panel, end};
+  }
 };
 
 // Calls run(part) for all of a block whose rows are `count` columns, or groups, of which a part has
-// at most `part_count`. Sums are complete when part.end == count.
+// at most `part_count`. Sums are complete when part.is_last().
 template <int64_t kRows, int64_t kPanels, typename Run>
 void for_amx_parts(const MatmulBlock& block, int64_t count, int64_t part_count, const Run& run) {
   const auto end_of = [](int64_t begin, int64_t size, int64_t all) {
@@ -32,7 +43,7 @@ void for_amx_parts(const MatmulBlock& block, int64_t count, int64_t part_count, 
                    .num_rows = end_of(row, kRows, block.num_rows) - row,
                    .first_panel = panel,
                    .end_panel = end_of(panel, kPanels, block.num_panels),
-                   .is_whole = count <= part_count};
+                   .count = count};
       for (; part.begin < count; part.begin = part.end) {
         part.end = end_of(part.begin, part_count, count);
         run(part);
