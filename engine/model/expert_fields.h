@@ -23,6 +23,15 @@ inline constexpr auto kExpertFields = std::to_array<KnownField>({
     harmless("output_router_logits", kTrainsRouter),
 });
 
+// The fields of Mixtral's experts, which MiniMax has taken over; what they mean is kMixtralExperts.
+inline constexpr auto kMixtralExpertFields = std::to_array<KnownField>({
+    read("num_local_experts"),
+    read("num_experts_per_tok"),
+    harmless("router_jitter_noise", kTrainsRouter),
+    harmless("router_aux_loss_coef", kTrainsRouter),
+    harmless("output_router_logits", kTrainsRouter),
+});
+
 // The fields of DeepSeek V3's experts, which other families have taken over.
 inline constexpr auto kDeepSeekExpertFields = std::to_array<KnownField>({
     read("n_routed_experts"),
@@ -63,6 +72,11 @@ struct ExpertFields {
   RouterScore score = RouterScore::kSoftmax;
   bool normalises = false;
 };
+
+inline constexpr ExpertFields kMixtralExperts = {.num_experts = "num_local_experts",
+                                                 .default_num_experts = 8,
+                                                 .default_top_k = 2,
+                                                 .normalises = true};
 
 // What their config classes also call them; those of Qwen 3 (but for Omni) write files with that
 // name alone since version 5.24.

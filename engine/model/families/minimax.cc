@@ -76,18 +76,14 @@ ModelConfig read_minimax(const JsonReader& config) {
   read_layers(config, model);
   use_lightning(config, model);
   read_rope(config, model, {.default_theta = 1e6});
-  read_experts(config,
-               {.num_experts = "num_local_experts",
-                .default_num_experts = 8,
-                .default_top_k = 2,
-                .normalises = true},
-               model);
+  read_experts(config, kMixtralExperts, model);
   use_experts_in_all_layers(model);
   return model;
 }
 
 constexpr auto kMinimaxFields =
     join_fields(kDecoderFields,
+                kMixtralExpertFields,
                 std::to_array<KnownField>({
                     read_or_null("sliding_window"),
                     read_or_null("layer_types"),
@@ -97,12 +93,7 @@ constexpr auto kMinimaxFields =
                     read("linear_attn_beta_factor"),
                     read("mlp_alpha_factor"),
                     read("mlp_beta_factor"),
-                    read("num_local_experts"),
-                    read("num_experts_per_tok"),
                     harmless("block_size", kSameSums),
-                    harmless("router_jitter_noise", kTrainsRouter),
-                    harmless("router_aux_loss_coef", kTrainsRouter),
-                    harmless("output_router_logits", kTrainsRouter),
                     harmless_if("attention_bias", "[false]", "there are no biases"),
                     harmless_if("mlp_bias", "[false]", "there are no biases"),
                 }));

@@ -20,25 +20,16 @@ ModelConfig read_mixtral(const JsonReader& config) {
                                                    .default_norm_eps = 1e-5});
   read_windows(config, {.default_window = 0}, model);
   read_rope(config, model, {.default_theta = 1e6});
-  read_experts(config,
-               {.num_experts = "num_local_experts",
-                .default_num_experts = 8,
-                .default_top_k = 2,
-                .normalises = true},
-               model);
+  read_experts(config, kMixtralExperts, model);
   use_experts_in_all_layers(model);
   return model;
 }
 
 constexpr auto kMixtralFields =
     join_fields(kDecoderFields,
+                kMixtralExpertFields,
                 std::to_array<KnownField>({
                     read_or_null("sliding_window"),
-                    read("num_local_experts"),
-                    read("num_experts_per_tok"),
-                    harmless("router_jitter_noise", kTrainsRouter),
-                    harmless("router_aux_loss_coef", kTrainsRouter),
-                    harmless("output_router_logits", kTrainsRouter),
                     harmless_if("attention_bias", "[false]", "there are no biases"),
                     harmless_if("mlp_bias", "[false]", "there are no biases"),
                 }));
