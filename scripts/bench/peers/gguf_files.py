@@ -64,10 +64,15 @@ def state_tensor(name, value, config):
     return None
 
 
+def as_it_is(name, value, config):
+    return None
+
+
 @dataclass
 class Architecture:
     name: str
     write_metadata: callable = write_attention
+    other_tensor: callable = as_it_is
     interleaved: bool = False  # whether llama.cpp rotates neighbours where transformers rotates the two halves of a head
 
 
@@ -77,7 +82,7 @@ ARCHITECTURES = {
     "OlmoeForCausalLM": Architecture("olmoe", write_experts),
     "Qwen3MoeForCausalLM": Architecture("qwen3moe", write_experts),
     "Gemma3ForCausalLM": Architecture("gemma3", write_windowed),
-    "Mamba2ForCausalLM": Architecture("mamba2", write_mamba2),
+    "Mamba2ForCausalLM": Architecture("mamba2", write_mamba2, state_tensor),
 }
 
 
@@ -130,7 +135,7 @@ def write_gguf(folder, path):
         if architecture.interleaved and projection in ("q_proj", "k_proj"):
             heads = "num_attention_heads" if projection == "q_proj" else "num_key_value_heads"
             value = interleave_pairs(value, config[heads])
-        other = state_tensor(name, value, config)
+        other = architecture.other_tensor(name, value, config)
         if other:
             writer.add_tensor(f"blk.{name.split('.')[2]}.{other[0]}", other[1].contiguous().numpy())
             continue
