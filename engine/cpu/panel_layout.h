@@ -112,8 +112,9 @@ struct GroupHead {
     return scales == HeadScales::kExponents ? 4 : 2;
   }
   TGI_INLINE int64_t scale_bytes() const {
-    constexpr int64_t kBytes[] = {2, 4, 2, 1, 1};
-    return kBytes[static_cast<int>(scales)];
+    // No table: kernels ask for each group, and g++ would fill it anew each time.
+    if (scales == HeadScales::kF32) return 4;
+    return scales <= HeadScales::kF16 ? 2 : 1;
   }
   TGI_INLINE int64_t scales_at() const { return factors() ? 64 : 0; }
   TGI_INLINE int64_t zeros_at() const {

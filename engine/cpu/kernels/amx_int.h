@@ -23,7 +23,6 @@ inline constexpr int64_t kAmxIntCols = 1024;  // of a block, at most: two panels
 template <typename Ints, typename Unit, PanelType kType>
 class AmxInt {
   using V = typename Ints::V;
-  static_assert(Ints::kXBytes == 1);
   using Sums = AmxSums<V, Unit>;
   static constexpr bool kIsMxfp4 = kType == PanelType::kMxfp4;
   static constexpr int kOffset = DotInt<Ints, kType>::kOffset;

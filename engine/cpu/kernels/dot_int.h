@@ -45,13 +45,35 @@ alignas(16) inline constexpr uint8_t kMxfp4Bytes[16] = {12, 13, 14, 15, 16, 18, 
 
 // `Ints` computes with sixteen lanes of int32:
 //   V
-//   kXBytes                        bytes of x per column
 //   kPrefetchesForManyRows         false where multiplying them is so slow that memory keeps up
 //   Lines: load(line), lower(), upper()    64 unsigned bytes; of a line of 4 bits its halves
 //          looked_up(table)                each byte, below 16, as table[byte]
 //          with_upper<kBits, kPlace>(line) | 16 times bits kPlace * kBits and so on of its bytes
 //   set1(int), add_dot(lines, x), to_float()
-//   spread(quantised, count, out)  x as add_dot wants it; may be in place at the end of its room
+// or, where there is no instruction for the dot product of four bytes:
+//   Partial: zero(), add_dot(lines, x)     sums of int16 of a few products of small bytes
+//   add(partial)
+//   add_dot_less_128(lines, x)             of bytes of any size, less 128
+template <typename Ints>
+concept HasPartialSums = requires {
+  typename Ints::Partial;
+};
+
+// Columns of one output whose products, two of four being added in one int16, are below 2^15.
+constexpr int64_t partial_cols(PanelType type) {
+  switch (type) {
+    case PanelType::kInt4:
+      return 32;  // 8 * 2 * 15 * 127
+    case PanelType::kMxfp4:
+    case PanelType::kInt5:
+      return 16;
+    case PanelType::kInt6:
+      return 8;
+    default:
+      return 0;
+  }
+}
+
 template <typename Ints, PanelType kType>
 class DotInt {
  public:
@@ -65,10 +87,14 @@ class DotInt {
   // Panels hold values + kOffset, or what is looked up is that.
   static constexpr int32_t kOffset = integer_offset(kType);
 
+  // 0 where each product is added to int32.
+  static constexpr int64_t kPartialCols = HasPartialSums<Ints> ? partial_cols(kType) : 0;
+  static constexpr bool kLess128 = HasPartialSums<Ints> && kPartialCols == 0;
+
   // [quantised columns][a scale per group, f32][-kOffset * sum of the group, int32]
   static int64_t x_bytes(int64_t k, int64_t group_size) {
     const int64_t padded = round_up(k, group_size);
-    return padded * Ints::kXBytes + padded / group_size * 8;
+    return padded + padded / group_size * 8;
   }
   static void prepare(const float* x, int64_t k, int64_t group_size, std::byte* out) {
     const DotInt dot(k, group_size);
@@ -77,8 +103,11 @@ class DotInt {
     for (int64_t group = 0; group < dot.num_groups_; ++group) {
       const int64_t begin = group * group_size;
       const int64_t count = k - begin < group_size ? k - begin : group_size;
-      scales[group] =
-          prepare_group(x + begin, count, group_size, out + begin * Ints::kXBytes, starts + group);
+      auto* const bytes = reinterpret_cast<int8_t*>(out + begin);
+      scales[group] = quantise_group<V>(x + begin, count, group_size, bytes);
+      int32_t sum = 0;
+      for (int64_t i = 0; i < group_size; ++i) sum += bytes[i];
+      starts[group] = -kOffset * sum;
     }
   }
 
@@ -86,7 +115,7 @@ class DotInt {
       : group_size_(group_size),
         head_(head),
         num_groups_(round_up(k, group_size) / group_size),
-        scales_(num_groups_ * group_size * Ints::kXBytes),
+        scales_(num_groups_ * group_size),
         starts_(scales_ + num_groups_ * 4),
         group_bytes_(group_size * kPanelRows * (kType == PanelType::kInt8 ? 8 : 4 + kUpperBits) /
                      8) {}
@@ -105,73 +134,37 @@ class DotInt {
     const int64_t head_groups = head_.num_groups();  // a power of 2
     const int head_shift = __builtin_ctzll(static_cast<uint64_t>(head_groups));
     const int64_t head_stride = head_groups * group_bytes_ + head_.bytes();
-    for (int64_t i = begin; i < end; i += group_size_) {
-      const int64_t group = i / group_size_;
+    int64_t group = begin / group_size_;
+    for (int64_t i = begin; i < end; i += group_size_, ++group) {
       Ints totals[MR][NP];
       unrolled<MR>(TGI_UNROLLED(r) {
         const auto* starts =
             reinterpret_cast<const int32_t*>(x + r.value * x_stride_bytes + starts_);
         // With minima panels of few bits hold the integers themselves.
-        const int32_t start = is_narrow_integer(kType) && head_.minima ? 0 : starts[group];
+        const bool no_offset = kLess128 || (is_narrow_integer(kType) && head_.minima);
+        const int32_t start = no_offset ? 0 : starts[group];
         unrolled<NP>(TGI_UNROLLED(j) { totals[r.value][j.value] = Ints::set1(start); });
       });
-      const std::byte* from = x + i * Ints::kXBytes;
       const int64_t in_head = group & (head_groups - 1);
       const int64_t scales_at = (group >> head_shift) * head_stride;
-      int64_t offset = scales_at + head_.bytes() + in_head * group_bytes_;
       const int64_t head_end = in_head == 0 ? scales_at + head_.bytes() : scales_at;
       for (int64_t line = scales_at; line < head_end; line += 64) {
         unrolled<NP>(TGI_UNROLLED(j) { prefetch.fetch(j.value, panels[j.value] + line, line); });
       }
+      const Group<NP, Prefetch> lines{panels, scales_at + head_.bytes() + in_head * group_bytes_,
+                                      prefetch, table};
       if constexpr (kUpperBits > 0) {
-        constexpr int64_t kUpperCols = upper_line_cols(kType);
-        for (int64_t c = 0; c < group_size_; c += kUpperCols) {
-          typename Ints::Lines upper[NP];
-          unrolled<NP>(TGI_UNROLLED(j) {
-            prefetch.fetch(j.value, panels[j.value] + offset, offset);
-            upper[j.value] = Ints::Lines::load(panels[j.value] + offset);
-          });
-          offset += 64;
-          unrolled_types<kUpperCols / 8>(TGI_UNROLLED_TYPES(i) {
-            typename Ints::Lines lines[NP];
-            typename Ints::Lines lower[NP];
-            unrolled<NP>(TGI_UNROLLED(j) {
-              prefetch.fetch(j.value, panels[j.value] + offset, offset);
-              lines[j.value] = Ints::Lines::load(panels[j.value] + offset);
-              lower[j.value] = lines[j.value].lower().template with_upper<kUpperBits, 2 * i.value>(
-                  upper[j.value]);
-            });
-            add(from, x_stride_bytes, lower, totals);
-            from += 4 * Ints::kXBytes;
-            unrolled<NP>(TGI_UNROLLED(j) {
-              lines[j.value] =
-                  lines[j.value].upper().template with_upper<kUpperBits, 2 * i.value + 1>(
-                      upper[j.value]);
-            });
-            add(from, x_stride_bytes, lines, totals);
-            from += 4 * Ints::kXBytes;
-            offset += 64;
-          });
+        add_split_lines(x + i, x_stride_bytes, lines, totals);
+      } else if constexpr (kPartialCols > 0) {
+        const int64_t cols = group_size_ < kPartialCols ? group_size_ : kPartialCols;
+        for (int64_t c = 0; c < group_size_; c += cols) {
+          Partials<MR, NP> partials;
+          partials.clear();
+          add_lines(x + i + c, x_stride_bytes, lines.from(c * 8), cols, partials.sums);
+          partials.add_to(totals);
         }
       } else {
-        for (int64_t c = 0; c < group_size_; c += kLineCols, offset += 64) {
-          typename Ints::Lines lines[NP];
-          unrolled<NP>(TGI_UNROLLED(j) {
-            prefetch.fetch(j.value, panels[j.value] + offset, offset);
-            lines[j.value] = Ints::Lines::load(panels[j.value] + offset);
-          });
-          if constexpr (kLineCols == 8) {
-            typename Ints::Lines lower[NP];
-            unrolled<NP>(
-                TGI_UNROLLED(j) { lower[j.value] = integers(lines[j.value].lower(), table); });
-            add(from, x_stride_bytes, lower, totals);
-            from += 4 * Ints::kXBytes;
-            unrolled<NP>(
-                TGI_UNROLLED(j) { lines[j.value] = integers(lines[j.value].upper(), table); });
-          }
-          add(from, x_stride_bytes, lines, totals);
-          from += 4 * Ints::kXBytes;
-        }
+        add_lines(x + i, x_stride_bytes, lines, group_size_, totals);
       }
       V scales[NP];
       unrolled<NP>(TGI_UNROLLED(j) {
@@ -181,13 +174,13 @@ class DotInt {
       unrolled<MR>(TGI_UNROLLED(r) {
         const auto* own = reinterpret_cast<const float*>(x + r.value * x_stride_bytes + scales_);
         const V scale = V::set1(own[group]);
-        const auto* starts =
-            reinterpret_cast<const int32_t*>(x + r.value * x_stride_bytes + starts_);
-        const V start = V::set1(static_cast<float>(starts[group]));
         unrolled<NP>(TGI_UNROLLED(j) {
           V total = totals[r.value][j.value].to_float();
           // zero / kOffset * start is - zero * (sum of x).
           if (head_.zero_points) {
+            const auto* starts =
+                reinterpret_cast<const int32_t*>(x + r.value * x_stride_bytes + starts_);
+            const V start = V::set1(static_cast<float>(starts[group]));
             total = V::fma(V::load_bf16(panels[j.value] + zeros_at), start, total);
           }
           parked.store(r.value, j.value,
@@ -218,16 +211,99 @@ class DotInt {
   }
 
  private:
-  static float prepare_group(
-      const float* x, int64_t count, int64_t group_size, std::byte* out, int32_t* start) {
-    // Written to the end of the room that they will take, then spread from its front.
-    auto* const bytes = reinterpret_cast<int8_t*>(out + group_size * (Ints::kXBytes - 1));
-    const float scale = quantise_group<V>(x, count, group_size, bytes);
-    int32_t sum = 0;
-    for (int64_t i = 0; i < group_size; ++i) sum += bytes[i];
-    *start = -kOffset * sum;
-    Ints::spread(bytes, group_size, out);
-    return scale;
+  template <int NP, typename Prefetch>
+  struct Group {
+    const std::byte* const (&panels)[NP];
+    int64_t offset;  // of its first line in each
+    const Prefetch& prefetch;
+    const uint8_t (&table)[16];
+
+    [[gnu::always_inline]] Group from(int64_t bytes) const {
+      return {panels, offset + bytes, prefetch, table};
+    }
+    [[gnu::always_inline]] typename Ints::Lines load(int panel, int64_t bytes) const {
+      const int64_t at = offset + bytes;
+      prefetch.fetch(panel, panels[panel] + at, at);
+      return Ints::Lines::load(panels[panel] + at);
+    }
+  };
+
+  template <int MR, int NP, bool kUsed = (kPartialCols > 0)>
+  struct Partials {
+    typename Ints::Partial sums[MR][NP];
+
+    [[gnu::always_inline]] void clear() { fill_tile(sums, Ints::Partial::zero()); }
+    [[gnu::always_inline]] void add_to(Ints (&totals)[MR][NP]) const {
+      unrolled<MR>(TGI_UNROLLED(r) {
+        unrolled<NP>(TGI_UNROLLED(j) { totals[r.value][j.value].add(sums[r.value][j.value]); });
+      });
+    }
+  };
+  template <int MR, int NP>
+  struct Partials<MR, NP, false> {
+    [[gnu::always_inline]] void clear() {}
+  };
+
+  // Adds so many columns of a group.
+  template <int MR, int NP, typename Prefetch, typename Sums>
+  [[gnu::always_inline]] void add_lines(const std::byte* x,
+                                        int64_t x_stride_bytes,
+                                        const Group<NP, Prefetch>& group,
+                                        int64_t cols,
+                                        Sums (&sums)[MR][NP]) const {
+    for (int64_t c = 0; c < cols; c += kLineCols) {
+      typename Ints::Lines lines[NP];
+      unrolled<NP>(TGI_UNROLLED(j) { lines[j.value] = group.load(j.value, c * (64 / kLineCols)); });
+      if constexpr (kLineCols == 8) {
+        typename Ints::Lines lower[NP];
+        unrolled<NP>(
+            TGI_UNROLLED(j) { lower[j.value] = integers(lines[j.value].lower(), group.table); });
+        add(x + c, x_stride_bytes, lower, sums);
+        unrolled<NP>(
+            TGI_UNROLLED(j) { lines[j.value] = integers(lines[j.value].upper(), group.table); });
+      }
+      add(x + c + kLineCols - 4, x_stride_bytes, lines, sums);
+    }
+  }
+
+  // Of integers whose upper bits lie in a line of their own.
+  template <int MR, int NP, typename Prefetch>
+  [[gnu::always_inline]] void add_split_lines(const std::byte* x,
+                                              int64_t x_stride_bytes,
+                                              const Group<NP, Prefetch>& group,
+                                              Ints (&totals)[MR][NP]) const {
+    constexpr int64_t kUpperCols = upper_line_cols(kType);
+    constexpr int64_t kLowerLines = kUpperCols / 8;
+    for (int64_t c = 0; c < group_size_; c += kUpperCols) {
+      const int64_t line = c * (kLowerLines + 1) * 64 / kUpperCols;
+      typename Ints::Lines upper[NP];
+      unrolled<NP>(TGI_UNROLLED(j) { upper[j.value] = group.load(j.value, line); });
+      Partials<MR, NP> partials;
+      partials.clear();
+      unrolled_types<kLowerLines>(TGI_UNROLLED_TYPES(i) {
+        typename Ints::Lines lines[NP];
+        typename Ints::Lines lower[NP];
+        unrolled<NP>(TGI_UNROLLED(j) {
+          lines[j.value] = group.load(j.value, line + 64 + i * 64);
+          lower[j.value] =
+              lines[j.value].lower().template with_upper<kUpperBits, 2 * i>(upper[j.value]);
+          lines[j.value] =
+              lines[j.value].upper().template with_upper<kUpperBits, 2 * i + 1>(upper[j.value]);
+        });
+        const std::byte* const from = x + c + i * 8;
+        if constexpr (kPartialCols > 0) {
+          add(from, x_stride_bytes, lower, partials.sums);
+          add(from + 4, x_stride_bytes, lines, partials.sums);
+          if constexpr ((i + 1) * 8 % kPartialCols == 0) {
+            partials.add_to(totals);
+            partials.clear();
+          }
+        } else {
+          add(from, x_stride_bytes, lower, totals);
+          add(from + 4, x_stride_bytes, lines, totals);
+        }
+      });
+    }
   }
 
   [[gnu::always_inline]] static typename Ints::Lines integers(const typename Ints::Lines& halves,
@@ -237,14 +313,20 @@ class DotInt {
     return halves;
   }
 
-  template <int MR, int NP>
+  template <int MR, int NP, typename Sums>
   [[gnu::always_inline]] static void add(const std::byte* x,
                                          int64_t x_stride_bytes,
                                          const typename Ints::Lines (&lines)[NP],
-                                         Ints (&totals)[MR][NP]) {
+                                         Sums (&sums)[MR][NP]) {
     unrolled<MR>(TGI_UNROLLED(r) {
       const std::byte* from = x + r.value * x_stride_bytes;
-      unrolled<NP>(TGI_UNROLLED(j) { totals[r.value][j.value].add_dot(lines[j.value], from); });
+      unrolled<NP>(TGI_UNROLLED(j) {
+        if constexpr (kLess128) {
+          sums[r.value][j.value].add_dot_less_128(lines[j.value], from);
+        } else {
+          sums[r.value][j.value].add_dot(lines[j.value], from);
+        }
+      });
     });
   }
 

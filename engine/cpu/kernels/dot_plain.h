@@ -50,6 +50,8 @@ class DotPlain {
       unrolled<NP>(
           TGI_UNROLLED(j) { weights[j.value] = Line::template odd<V>(panels[j.value] + line); });
       multiply_add(x + i * 4 + 4, x_stride_bytes, weights, sums);
+      unrolled<MR>(
+          TGI_UNROLLED(r) { unrolled<NP>(TGI_UNROLLED(j) { sums[r.value][j.value].pin(); }); });
     }
   }
 };

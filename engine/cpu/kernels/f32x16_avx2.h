@@ -19,8 +19,17 @@ struct F32x16Avx2 {
     return num_rows == 1 ? 4 : num_rows <= 3 ? 2 : 1;
   }
   static constexpr bool kPrefetches = true;
+  static constexpr int64_t kMatmulBlockBytes = 65536;  // second-level caches have 256 KiB and more
 
   __m256 low, high;
+
+  void pin() {
+    __m256 first = low;
+    __m256 second = high;
+    asm("" : "+x"(first), "+x"(second));
+    low = first;
+    high = second;
+  }
 
   static F32x16Avx2 set1(float value) { return {_mm256_set1_ps(value), _mm256_set1_ps(value)}; }
   static F32x16Avx2 zero() { return {_mm256_setzero_ps(), _mm256_setzero_ps()}; }

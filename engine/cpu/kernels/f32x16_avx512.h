@@ -28,8 +28,11 @@ struct LanesAvx512 {
   static constexpr int kMaxAccumulators = 24;  // of thirty-two registers
   static constexpr int panels_for(int num_rows) { return num_rows <= 6 ? 4 : 1; }
   static constexpr bool kPrefetches = true;
+  static constexpr int64_t kMatmulBlockBytes = 131072;
 
   __m512 all;
+
+  void pin() {}
 
   static LanesAvx512 set1(float value) { return {_mm512_set1_ps(value)}; }
   static LanesAvx512 zero() { return {_mm512_setzero_ps()}; }

@@ -24,8 +24,15 @@ struct F32x16Generic {
   // takes seconds to compile.
   static constexpr int panels_for(int /*num_rows*/) { return 1; }
   static constexpr bool kPrefetches = false;
+  // Of a group of panels that are gone through for all rows before the next columns: small beside
+  // the second-level cache, large enough that the partial sums are seldom stored.
+  static constexpr int64_t kMatmulBlockBytes = 131072;
 
   float lane[16];
+
+  // Says that a loop's sum is to be in registers: with few of them g++ puts one into memory rather
+  // than load x later, and each addition waits for the one before to be stored.
+  void pin() {}
 
   template <typename Op>
   static F32x16Generic map(Op op) {

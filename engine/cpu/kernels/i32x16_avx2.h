@@ -10,10 +10,12 @@
 
 namespace tgi {
 
-// x: of four columns (0, 2) as a pair of int16, then (1, 3): sums of two products can't saturate.
+// By the instruction that multiplies unsigned bytes with signed ones and adds pairs of products as
+// int16 (vpmaddubsw): it saturates, so bytes of up to 255 are multiplied less 128, as magnitudes
+// with the sign moved to x, and smaller ones are added as int16 for as long as these can't
+// overflow.
 struct I32x16Avx2 {
   using V = F32x16Avx2;
-  static constexpr int64_t kXBytes = 2;
   static constexpr bool kPrefetchesForManyRows = false;
 
   struct Lines {
@@ -49,38 +51,55 @@ struct I32x16Avx2 {
     }
   };
 
+  // Sums of two products each, as int16.
+  struct Partial {
+    __m256i low, high;
+
+    [[gnu::always_inline]] static Partial zero() {
+      return {_mm256_setzero_si256(), _mm256_setzero_si256()};
+    }
+    [[gnu::always_inline]] void add_dot(const Lines& lines, const std::byte* x) {
+      const __m256i four = _mm256_set1_epi32(*reinterpret_cast<const int32_t*>(x));
+      low = _mm256_add_epi16(low, _mm256_maddubs_epi16(lines.low, four));
+      high = _mm256_add_epi16(high, _mm256_maddubs_epi16(lines.high, four));
+      pin(low, high);
+    }
+  };
+
   __m256i low, high;
 
   [[gnu::always_inline]] static I32x16Avx2 set1(int32_t value) {
     return {_mm256_set1_epi32(value), _mm256_set1_epi32(value)};
   }
-  [[gnu::always_inline]] void add_dot(const Lines& lines, const std::byte* x) {
-    const auto* pair = reinterpret_cast<const int32_t*>(x);
-    const __m256i first = _mm256_set1_epi32(pair[0]);
-    const __m256i second = _mm256_set1_epi32(pair[1]);
-    low = add_half(low, lines.low, first, second);
-    high = add_half(high, lines.high, first, second);
+  [[gnu::always_inline]] void add_dot_less_128(const Lines& lines, const std::byte* x) {
+    const __m256i four = _mm256_set1_epi32(*reinterpret_cast<const int32_t*>(x));
+    low = _mm256_add_epi32(low, dot_less_128(lines.low, four));
+    high = _mm256_add_epi32(high, dot_less_128(lines.high, four));
+    pin(low, high);
+  }
+  [[gnu::always_inline]] void add(const Partial& partial) {
+    const __m256i one = _mm256_set1_epi16(1);
+    low = _mm256_add_epi32(low, _mm256_madd_epi16(partial.low, one));
+    high = _mm256_add_epi32(high, _mm256_madd_epi16(partial.high, one));
   }
   [[gnu::always_inline]] V to_float() const {
     return {_mm256_cvtepi32_ps(low), _mm256_cvtepi32_ps(high)};
   }
 
-  static void spread(const int8_t* quantised, int64_t count, std::byte* out) {
-    for (int64_t i = 0; i < count; i += 4) {
-      const int16_t four[4] = {quantised[i], quantised[i + 2], quantised[i + 1], quantised[i + 3]};
-      __builtin_memcpy(out + i * 2, four, sizeof four);
-    }
-  }
-
  private:
-  [[gnu::always_inline]] static __m256i add_half(__m256i sum,
-                                                 __m256i lines,
-                                                 __m256i first,
-                                                 __m256i second) {
-    const __m256i even = _mm256_and_si256(lines, _mm256_set1_epi16(0x00FF));
-    const __m256i odd = _mm256_srli_epi16(lines, 8);
-    sum = _mm256_add_epi32(sum, _mm256_madd_epi16(even, first));
-    return _mm256_add_epi32(sum, _mm256_madd_epi16(odd, second));
+  // As F32x16Generic::pin; g++ would also add products of several lines before the sum.
+  [[gnu::always_inline]] static void pin(__m256i& low, __m256i& high) {
+    __m256i first = low;
+    __m256i second = high;
+    asm("" : "+x"(first), "+x"(second));
+    low = first;
+    high = second;
+  }
+  // Two products of 128 * 127 are the most that an int16 holds.
+  [[gnu::always_inline]] static __m256i dot_less_128(__m256i bytes, __m256i x) {
+    const __m256i value = _mm256_xor_si256(bytes, _mm256_set1_epi8(-128));
+    const __m256i pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(value), _mm256_sign_epi8(x, value));
+    return _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
   }
 };
 

@@ -48,7 +48,6 @@ template <int kLevel>
 struct VnniIntsAvx512 {
   using V = LanesAvx512<kLevel>;
   using Lines = BytesAvx512<kLevel>;
-  static constexpr int64_t kXBytes = 1;
   static constexpr bool kPrefetchesForManyRows = true;
 
   // As int32, which is what the instruction takes: with __m512i g++ moves each sum back and forth.
@@ -66,40 +65,45 @@ struct VnniIntsAvx512 {
   [[gnu::always_inline]] V to_float() const {
     return {_mm512_cvtepi32_ps(reinterpret_cast<__m512i>(all))};
   }
-
-  static void spread(const int8_t* /*quantised*/, int64_t /*count*/, std::byte* /*out*/) {}
 };
 using I32x16Vnni = VnniIntsAvx512<kAvx512Level>;
 #endif
 
-// x: of four columns (0, 2) as a pair of int16, then (1, 3): sums of two products can't saturate.
+// By vpmaddubsw, as in i32x16_avx2.h.
 template <int kLevel>
 struct PairIntsAvx512 {
   using V = LanesAvx512<kLevel>;
   using Lines = BytesAvx512<kLevel>;
-  static constexpr int64_t kXBytes = 2;
   static constexpr bool kPrefetchesForManyRows = false;
+
+  struct Partial {
+    __m512i all;
+
+    [[gnu::always_inline]] static Partial zero() { return {_mm512_setzero_si512()}; }
+    [[gnu::always_inline]] void add_dot(const Lines& lines, const std::byte* x) {
+      const __m512i four = _mm512_set1_epi32(*reinterpret_cast<const int32_t*>(x));
+      all = _mm512_add_epi16(all, _mm512_maddubs_epi16(lines.all, four));
+    }
+  };
 
   __m512i all;
 
   [[gnu::always_inline]] static PairIntsAvx512 set1(int32_t value) {
     return {_mm512_set1_epi32(value)};
   }
-  [[gnu::always_inline]] void add_dot(const Lines& lines, const std::byte* x) {
-    const auto* pair = reinterpret_cast<const int32_t*>(x);
-    const __m512i even = _mm512_and_si512(lines.all, _mm512_set1_epi16(0x00FF));
-    const __m512i odd = _mm512_srli_epi16(lines.all, 8);
-    all = _mm512_add_epi32(all, _mm512_madd_epi16(even, _mm512_set1_epi32(pair[0])));
-    all = _mm512_add_epi32(all, _mm512_madd_epi16(odd, _mm512_set1_epi32(pair[1])));
+  [[gnu::always_inline]] void add_dot_less_128(const Lines& lines, const std::byte* x) {
+    const __m512i four = _mm512_set1_epi32(*reinterpret_cast<const int32_t*>(x));
+    const __m512i value = _mm512_xor_si512(lines.all, _mm512_set1_epi8(-128));
+    const __mmask64 is_negative = _mm512_movepi8_mask(value);
+    const __m512i signed_four =
+        _mm512_mask_sub_epi8(four, is_negative, _mm512_setzero_si512(), four);
+    const __m512i pairs = _mm512_maddubs_epi16(_mm512_abs_epi8(value), signed_four);
+    all = _mm512_add_epi32(all, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)));
+  }
+  [[gnu::always_inline]] void add(const Partial& partial) {
+    all = _mm512_add_epi32(all, _mm512_madd_epi16(partial.all, _mm512_set1_epi16(1)));
   }
   [[gnu::always_inline]] V to_float() const { return {_mm512_cvtepi32_ps(all)}; }
-
-  static void spread(const int8_t* quantised, int64_t count, std::byte* out) {
-    for (int64_t i = 0; i < count; i += 4) {
-      const int16_t four[4] = {quantised[i], quantised[i + 2], quantised[i + 1], quantised[i + 3]};
-      __builtin_memcpy(out + i * 2, four, sizeof four);
-    }
-  }
 };
 using I32x16Avx512 = PairIntsAvx512<kAvx512Level>;
 

@@ -11,7 +11,6 @@ namespace tgi {
 
 struct I32x16Generic {
   using V = F32x16Generic;
-  static constexpr int64_t kXBytes = 1;
   static constexpr bool kPrefetchesForManyRows = true;
 
   // 64 unsigned bytes, four for each lane.
@@ -73,8 +72,6 @@ struct I32x16Generic {
     }
   }
   [[gnu::always_inline]] V to_float() const { return V::from_ints(lane); }
-
-  static void spread(const int8_t* /*quantised*/, int64_t /*count*/, std::byte* /*out*/) {}
 };
 
 }  // namespace tgi

@@ -8,9 +8,6 @@
 
 namespace tgi {
 
-// Bytes of a group of panels that are gone through for all rows before the next columns: small
-// beside the second-level cache, large enough that the partial sums are seldom stored.
-inline constexpr int64_t kMatmulBlockBytes = 131072;
 inline constexpr int kMatmulPrefetchBytes = 3072;
 // Of what comes next, each tile of rows of the first few fetches a part: more parts than memory
 // needs cost the multiplications more than they bring.
@@ -122,7 +119,7 @@ void matmul_block(const MatmulBlock& block) {
     return;
   }
   constexpr int kPanels = Dot::panels_for(kMaxTileRows);
-  const int64_t cols_that_fit = kMatmulBlockBytes * block.k / (kPanels * block.panel_bytes);
+  const int64_t cols_that_fit = Dot::V::kMatmulBlockBytes * block.k / (kPanels * block.panel_bytes);
   const int64_t unit = block.group_size == 0 ? kPairBlock : 2 * block.group_size;
   const int64_t step = cols_that_fit < unit ? unit : cols_that_fit - cols_that_fit % unit;
   for (int64_t k = 0; k < block.k; k += step) {
