@@ -163,6 +163,6 @@ inline constexpr auto kBackendNames = names("cpu", "cuda", "reference");
 
 // Instruction sets of x86-64 that there are kernels for, best first; the last is there everywhere.
 inline constexpr auto kCpuIsaNames =
-    names("amx", "avx512bf16", "avx512vnni", "avx512", "avx2", "generic");
+    names("amx", "avx512bf16", "avx512vnni", "avx512", "avxvnni", "avx2", "generic");
 
 }  // namespace tgi

@@ -96,7 +96,7 @@ struct ModelStatus {
   int64_t quantize_group_size = 0;  // columns that share a scale; 0: none do
   std::string kv_cache_dtype;
   std::string backend;  // "cpu"
-  std::string isa;      // "amx", "avx512bf16", "avx512vnni", "avx512", "avx2", "generic"
+  std::string isa;      // "amx", "avx512bf16", "avx512vnni", "avx512", "avxvnni", "avx2", "generic"
   std::string device;   // the hardware of the first rank, by its maker's name
   std::vector<LeftOutKernels> left_out{};  // better than `isa`, if they worked
   int64_t num_shard = 1;       // ranks that share the model; what follows is of all together

@@ -32,6 +32,14 @@ bool has_f16c() {
 bool has_avx2() {
   return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0 && has_f16c();
 }
+// Which __builtin_cpu_supports of g++ 12 does not know. CPUID leaf 7, subleaf 1, EAX bit 4.
+bool has_avxvnni() {
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+  return has_avx2() && __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & (1U << 4)) != 0;
+}
 bool has_avx512() {
   return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
          __builtin_cpu_supports("avx512dq") != 0 && __builtin_cpu_supports("avx512vl") != 0 &&
@@ -52,6 +60,7 @@ constexpr KernelSet kSets[] = {
     {"avx512bf16", has_avx512bf16, avx512bf16_kernels},
     {"avx512vnni", has_avx512vnni, avx512vnni_kernels},
     {"avx512", has_avx512, avx512_kernels},
+    {"avxvnni", has_avxvnni, avxvnni_kernels},
     {"avx2", has_avx2, avx2_kernels},
 #endif
     {"generic", [] { return true; }, generic_kernels},

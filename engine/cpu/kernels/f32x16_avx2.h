@@ -9,7 +9,16 @@
 
 namespace tgi {
 
-struct F32x16Avx2 {
+// A type of its own for each set of flags, so that what is made of it is compiled with those flags
+// alone.
+#if defined(__AVXVNNI__)
+static constexpr int kAvx2Level = 1;
+#else
+static constexpr int kAvx2Level = 0;
+#endif
+
+template <int kLevel>
+struct LanesAvx2 {
   struct Mask {
     __m256 low, high;  // all bits of a lane set or clear
   };
@@ -31,16 +40,16 @@ struct F32x16Avx2 {
     high = second;
   }
 
-  static F32x16Avx2 set1(float value) { return {_mm256_set1_ps(value), _mm256_set1_ps(value)}; }
-  static F32x16Avx2 zero() { return {_mm256_setzero_ps(), _mm256_setzero_ps()}; }
-  static F32x16Avx2 load(const float* from) {
+  static LanesAvx2 set1(float value) { return {_mm256_set1_ps(value), _mm256_set1_ps(value)}; }
+  static LanesAvx2 zero() { return {_mm256_setzero_ps(), _mm256_setzero_ps()}; }
+  static LanesAvx2 load(const float* from) {
     return {_mm256_loadu_ps(from), _mm256_loadu_ps(from + 8)};
   }
   void store(float* to) const {
     _mm256_storeu_ps(to, low);
     _mm256_storeu_ps(to + 8, high);
   }
-  static F32x16Avx2 load_first(const float* from, int64_t count) {
+  static LanesAvx2 load_first(const float* from, int64_t count) {
     const Mask mask = first_lanes(count);
     return {_mm256_maskload_ps(from, _mm256_castps_si256(mask.low)),
             _mm256_maskload_ps(from + 8, _mm256_castps_si256(mask.high))};
@@ -51,33 +60,33 @@ struct F32x16Avx2 {
     _mm256_maskstore_ps(to + 8, _mm256_castps_si256(mask.high), high);
   }
 
-  static F32x16Avx2 load_even_bf16(const std::byte* from) {
+  static LanesAvx2 load_even_bf16(const std::byte* from) {
     return {_mm256_castsi256_ps(_mm256_slli_epi32(load_ints(from), 16)),
             _mm256_castsi256_ps(_mm256_slli_epi32(load_ints(from + 32), 16))};
   }
-  static F32x16Avx2 load_odd_bf16(const std::byte* from) {
+  static LanesAvx2 load_odd_bf16(const std::byte* from) {
     const __m256i upper = _mm256_set1_epi32(static_cast<int>(0xFFFF0000U));
     return {_mm256_castsi256_ps(_mm256_and_si256(load_ints(from), upper)),
             _mm256_castsi256_ps(_mm256_and_si256(load_ints(from + 32), upper))};
   }
-  static F32x16Avx2 load_f16(const std::byte* from) {
+  static LanesAvx2 load_f16(const std::byte* from) {
     return {_mm256_cvtph_ps(load_halves(from)), _mm256_cvtph_ps(load_halves(from + 16))};
   }
-  static F32x16Avx2 load_bf16(const std::byte* from) {
+  static LanesAvx2 load_bf16(const std::byte* from) {
     const auto widen = [](__m128i bits) {
       return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
     };
     return {widen(load_halves(from)), widen(load_halves(from + 16))};
   }
   // 16 signed bytes.
-  static F32x16Avx2 load_int8(const std::byte* from) {
+  static LanesAvx2 load_int8(const std::byte* from) {
     const __m128i bytes = load_halves(from);
     const auto widen = [](__m128i eight) {
       return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(eight));
     };
     return {widen(bytes), widen(_mm_srli_si128(bytes, 8))};
   }
-  static F32x16Avx2 load_exponents(const std::byte* from) {
+  static LanesAvx2 load_exponents(const std::byte* from) {
     const __m128i bytes = load_halves(from);
     const auto widen = [](__m128i eight) {
       return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu8_epi32(eight), 23));
@@ -108,7 +117,7 @@ struct F32x16Avx2 {
   }
   static void decode_int8(const std::byte* codes, std::byte* out) {
     for (int64_t i = 0; i < 64; i += 16) {
-      const F32x16Avx2 value = load_int8(codes + i);
+      const LanesAvx2 value = load_int8(codes + i);
       const __m256i packed =
           _mm256_packus_epi32(_mm256_srli_epi32(_mm256_castps_si256(value.low), 16),
                               _mm256_srli_epi32(_mm256_castps_si256(value.high), 16));
@@ -140,60 +149,60 @@ struct F32x16Avx2 {
     store_ints(line + 32, _mm256_permute4x64_epi64(second, 0xD8));
   }
 
-  friend F32x16Avx2 operator+(const F32x16Avx2& a, const F32x16Avx2& b) {
+  friend LanesAvx2 operator+(const LanesAvx2& a, const LanesAvx2& b) {
     return {_mm256_add_ps(a.low, b.low), _mm256_add_ps(a.high, b.high)};
   }
-  friend F32x16Avx2 operator-(const F32x16Avx2& a, const F32x16Avx2& b) {
+  friend LanesAvx2 operator-(const LanesAvx2& a, const LanesAvx2& b) {
     return {_mm256_sub_ps(a.low, b.low), _mm256_sub_ps(a.high, b.high)};
   }
-  friend F32x16Avx2 operator*(const F32x16Avx2& a, const F32x16Avx2& b) {
+  friend LanesAvx2 operator*(const LanesAvx2& a, const LanesAvx2& b) {
     return {_mm256_mul_ps(a.low, b.low), _mm256_mul_ps(a.high, b.high)};
   }
-  friend F32x16Avx2 operator/(const F32x16Avx2& a, const F32x16Avx2& b) {
+  friend LanesAvx2 operator/(const LanesAvx2& a, const LanesAvx2& b) {
     return {_mm256_div_ps(a.low, b.low), _mm256_div_ps(a.high, b.high)};
   }
-  static F32x16Avx2 fma(const F32x16Avx2& a, const F32x16Avx2& b, const F32x16Avx2& c) {
+  static LanesAvx2 fma(const LanesAvx2& a, const LanesAvx2& b, const LanesAvx2& c) {
     return {_mm256_fmadd_ps(a.low, b.low, c.low), _mm256_fmadd_ps(a.high, b.high, c.high)};
   }
-  static F32x16Avx2 max(const F32x16Avx2& a, const F32x16Avx2& b) {
+  static LanesAvx2 max(const LanesAvx2& a, const LanesAvx2& b) {
     return {_mm256_max_ps(a.low, b.low), _mm256_max_ps(a.high, b.high)};
   }
-  static F32x16Avx2 min(const F32x16Avx2& a, const F32x16Avx2& b) {
+  static LanesAvx2 min(const LanesAvx2& a, const LanesAvx2& b) {
     return {_mm256_min_ps(a.low, b.low), _mm256_min_ps(a.high, b.high)};
   }
-  F32x16Avx2 abs() const {
+  LanesAvx2 abs() const {
     const __m256 sign = _mm256_set1_ps(-0.0F);
     return {_mm256_andnot_ps(sign, low), _mm256_andnot_ps(sign, high)};
   }
-  F32x16Avx2 sqrt() const { return {_mm256_sqrt_ps(low), _mm256_sqrt_ps(high)}; }
-  F32x16Avx2 operator-() const {
+  LanesAvx2 sqrt() const { return {_mm256_sqrt_ps(low), _mm256_sqrt_ps(high)}; }
+  LanesAvx2 operator-() const {
     const __m256 sign = _mm256_set1_ps(-0.0F);
     return {_mm256_xor_ps(sign, low), _mm256_xor_ps(sign, high)};
   }
-  F32x16Avx2 with_sign_of(const F32x16Avx2& other) const {
+  LanesAvx2 with_sign_of(const LanesAvx2& other) const {
     const __m256 sign = _mm256_set1_ps(-0.0F);
     return {_mm256_or_ps(low, _mm256_and_ps(sign, other.low)),
             _mm256_or_ps(high, _mm256_and_ps(sign, other.high))};
   }
-  F32x16Avx2 add_exponent(const F32x16Avx2& shifted) const {
+  LanesAvx2 add_exponent(const LanesAvx2& shifted) const {
     const auto add = [](__m256 value, __m256 bits) {
       return _mm256_castsi256_ps(_mm256_add_epi32(
           _mm256_castps_si256(value), _mm256_slli_epi32(_mm256_castps_si256(bits), 23)));
     };
     return {add(low, shifted.low), add(high, shifted.high)};
   }
-  void split_nearest(F32x16Avx2& whole, F32x16Avx2& rest) const {
+  void split_nearest(LanesAvx2& whole, LanesAvx2& rest) const {
     whole = (*this + set1(0x1.8p23F)) - set1(0x1.8p23F);
     rest = *this - whole;
   }
-  F32x16Avx2 times_power_of_two(const F32x16Avx2& whole) const {
+  LanesAvx2 times_power_of_two(const LanesAvx2& whole) const {
     return select(less(whole, set1(-126.0F)), zero(), add_exponent(whole + set1(0x1.8p23F)));
   }
-  void split(F32x16Avx2& mantissa, F32x16Avx2& exponent) const {
+  void split(LanesAvx2& mantissa, LanesAvx2& exponent) const {
     split_half(low, mantissa.low, exponent.low);
     split_half(high, mantissa.high, exponent.high);
   }
-  static F32x16Avx2 from_ints(const int32_t* from) {
+  static LanesAvx2 from_ints(const int32_t* from) {
     const auto* bytes = reinterpret_cast<const std::byte*>(from);
     return {_mm256_cvtepi32_ps(load_ints(bytes)), _mm256_cvtepi32_ps(load_ints(bytes + 32))};
   }
@@ -206,13 +215,13 @@ struct F32x16Avx2 {
         _mm256_castsi256_ps(_mm256_cmpgt_epi32(_mm256_set1_epi32(clamped - 8), lane)),
     };
   }
-  static Mask less(const F32x16Avx2& a, const F32x16Avx2& b) {
+  static Mask less(const LanesAvx2& a, const LanesAvx2& b) {
     return {_mm256_cmp_ps(a.low, b.low, _CMP_LT_OQ), _mm256_cmp_ps(a.high, b.high, _CMP_LT_OQ)};
   }
-  static Mask is_nan(const F32x16Avx2& a) {
+  static Mask is_nan(const LanesAvx2& a) {
     return {_mm256_cmp_ps(a.low, a.low, _CMP_UNORD_Q), _mm256_cmp_ps(a.high, a.high, _CMP_UNORD_Q)};
   }
-  static Mask equal(const F32x16Avx2& a, const F32x16Avx2& b) {
+  static Mask equal(const LanesAvx2& a, const LanesAvx2& b) {
     return {_mm256_cmp_ps(a.low, b.low, _CMP_EQ_OQ), _mm256_cmp_ps(a.high, b.high, _CMP_EQ_OQ)};
   }
   static uint32_t mask_bits(const Mask& mask) {
@@ -222,7 +231,7 @@ struct F32x16Avx2 {
   static Mask and_not(const Mask& a, const Mask& b) {
     return {_mm256_andnot_ps(b.low, a.low), _mm256_andnot_ps(b.high, a.high)};
   }
-  static F32x16Avx2 select(const Mask& mask, const F32x16Avx2& yes, const F32x16Avx2& no) {
+  static LanesAvx2 select(const Mask& mask, const LanesAvx2& yes, const LanesAvx2& no) {
     return {_mm256_blendv_ps(no.low, yes.low, mask.low),
             _mm256_blendv_ps(no.high, yes.high, mask.high)};
   }
@@ -291,5 +300,6 @@ struct F32x16Avx2 {
     exponent = _mm256_cvtepi32_ps(e);
   }
 };
+using F32x16Avx2 = LanesAvx2<kAvx2Level>;
 
 }  // namespace tgi

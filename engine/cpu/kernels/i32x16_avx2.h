@@ -1,4 +1,5 @@
-// I32x16 as two AVX2 registers. Only for sources compiled with -mavx2 -mfma -mf16c.
+// I32x16 as two AVX2 registers, with the dot products of bytes of AVX-VNNI and without. Only for
+// sources compiled with -mavx2 -mfma -mf16c, and -mavxvnni for the first.
 #pragma once
 
 #include <immintrin.h>
@@ -10,46 +11,73 @@
 
 namespace tgi {
 
+template <int kLevel>
+struct BytesAvx2 {
+  __m256i low, high;
+
+  [[gnu::always_inline]] static BytesAvx2 load(const std::byte* from) {
+    const auto* half = reinterpret_cast<const __m256i*>(from);
+    return {_mm256_loadu_si256(half), _mm256_loadu_si256(half + 1)};
+  }
+  [[gnu::always_inline]] BytesAvx2 lower() const {
+    const __m256i mask = _mm256_set1_epi8(0x0F);
+    return {_mm256_and_si256(low, mask), _mm256_and_si256(high, mask)};
+  }
+  [[gnu::always_inline]] BytesAvx2 upper() const {
+    return BytesAvx2{_mm256_srli_epi16(low, 4), _mm256_srli_epi16(high, 4)}.lower();
+  }
+  template <int kBits, int kPlace>
+  [[gnu::always_inline]] BytesAvx2 with_upper(const BytesAvx2& line) const {
+    return {or_upper<kBits, kPlace>(low, line.low), or_upper<kBits, kPlace>(high, line.high)};
+  }
+  template <int kBits, int kPlace>
+  [[gnu::always_inline]] static __m256i or_upper(__m256i lower, __m256i line) {
+    constexpr int kShift = 4 - kPlace * kBits;
+    const __m256i mask = _mm256_set1_epi8(static_cast<char>(((1 << kBits) - 1) << 4));
+    const __m256i bits = kShift >= 0 ? _mm256_slli_epi16(line, kShift >= 0 ? kShift : 0)
+                                     : _mm256_srli_epi16(line, kShift < 0 ? -kShift : 0);
+    return _mm256_or_si256(lower, _mm256_and_si256(bits, mask));
+  }
+  [[gnu::always_inline]] BytesAvx2 looked_up(const uint8_t (&table)[16]) const {
+    const __m256i both =
+        _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>(table)));
+    return {_mm256_shuffle_epi8(both, low), _mm256_shuffle_epi8(both, high)};
+  }
+};
+
+#if defined(__AVXVNNI__)
+template <int kLevel>
+struct VnniIntsAvx2 {
+  using V = LanesAvx2<kLevel>;
+  using Lines = BytesAvx2<kLevel>;
+  static constexpr bool kPrefetchesForManyRows = true;
+
+  __m256i low, high;
+
+  [[gnu::always_inline]] static VnniIntsAvx2 set1(int32_t value) {
+    return {_mm256_set1_epi32(value), _mm256_set1_epi32(value)};
+  }
+  [[gnu::always_inline]] void add_dot(const Lines& lines, const std::byte* x) {
+    const __m256i four = _mm256_set1_epi32(*reinterpret_cast<const int32_t*>(x));
+    low = _mm256_dpbusd_avx_epi32(low, lines.low, four);
+    high = _mm256_dpbusd_avx_epi32(high, lines.high, four);
+  }
+  [[gnu::always_inline]] V to_float() const {
+    return {_mm256_cvtepi32_ps(low), _mm256_cvtepi32_ps(high)};
+  }
+};
+using I32x16AvxVnni = VnniIntsAvx2<kAvx2Level>;
+#endif
+
 // By the instruction that multiplies unsigned bytes with signed ones and adds pairs of products as
 // int16 (vpmaddubsw): it saturates, so bytes of up to 255 are multiplied less 128, as magnitudes
 // with the sign moved to x, and smaller ones are added as int16 for as long as these can't
 // overflow.
-struct I32x16Avx2 {
-  using V = F32x16Avx2;
+template <int kLevel>
+struct PairIntsAvx2 {
+  using V = LanesAvx2<kLevel>;
+  using Lines = BytesAvx2<kLevel>;
   static constexpr bool kPrefetchesForManyRows = false;
-
-  struct Lines {
-    __m256i low, high;
-
-    [[gnu::always_inline]] static Lines load(const std::byte* from) {
-      const auto* half = reinterpret_cast<const __m256i*>(from);
-      return {_mm256_loadu_si256(half), _mm256_loadu_si256(half + 1)};
-    }
-    [[gnu::always_inline]] Lines lower() const {
-      const __m256i mask = _mm256_set1_epi8(0x0F);
-      return {_mm256_and_si256(low, mask), _mm256_and_si256(high, mask)};
-    }
-    [[gnu::always_inline]] Lines upper() const {
-      return Lines{_mm256_srli_epi16(low, 4), _mm256_srli_epi16(high, 4)}.lower();
-    }
-    template <int kBits, int kPlace>
-    [[gnu::always_inline]] Lines with_upper(const Lines& line) const {
-      return {or_upper<kBits, kPlace>(low, line.low), or_upper<kBits, kPlace>(high, line.high)};
-    }
-    template <int kBits, int kPlace>
-    [[gnu::always_inline]] static __m256i or_upper(__m256i lower, __m256i line) {
-      constexpr int kShift = 4 - kPlace * kBits;
-      const __m256i mask = _mm256_set1_epi8(static_cast<char>(((1 << kBits) - 1) << 4));
-      const __m256i bits = kShift >= 0 ? _mm256_slli_epi16(line, kShift >= 0 ? kShift : 0)
-                                       : _mm256_srli_epi16(line, kShift < 0 ? -kShift : 0);
-      return _mm256_or_si256(lower, _mm256_and_si256(bits, mask));
-    }
-    [[gnu::always_inline]] Lines looked_up(const uint8_t (&table)[16]) const {
-      const __m256i both =
-          _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>(table)));
-      return {_mm256_shuffle_epi8(both, low), _mm256_shuffle_epi8(both, high)};
-    }
-  };
 
   // Sums of two products each, as int16.
   struct Partial {
@@ -68,7 +96,7 @@ struct I32x16Avx2 {
 
   __m256i low, high;
 
-  [[gnu::always_inline]] static I32x16Avx2 set1(int32_t value) {
+  [[gnu::always_inline]] static PairIntsAvx2 set1(int32_t value) {
     return {_mm256_set1_epi32(value), _mm256_set1_epi32(value)};
   }
   [[gnu::always_inline]] void add_dot_less_128(const Lines& lines, const std::byte* x) {
@@ -102,5 +130,6 @@ struct I32x16Avx2 {
     return _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
   }
 };
+using I32x16Avx2 = PairIntsAvx2<kAvx2Level>;
 
 }  // namespace tgi

@@ -322,6 +322,7 @@ struct KernelTable {
 const KernelTable& generic_kernels();
 #if defined(__x86_64__)
 const KernelTable& avx2_kernels();        // needs avx2, fma, f16c
+const KernelTable& avxvnni_kernels();     // also avxvnni
 const KernelTable& avx512_kernels();      // needs avx512f, bw, dq, vl
 const KernelTable& avx512vnni_kernels();  // also avx512vnni
 const KernelTable& avx512bf16_kernels();  // also avx512bf16
