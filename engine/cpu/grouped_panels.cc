@@ -206,12 +206,19 @@ void put_row(const GroupedRow& row, int64_t lane, const PanelLayout& layout, std
   }
 }
 
+bool is_f16(float number) {
+  const uint32_t bits = std::bit_cast<uint32_t>(number);
+  const uint32_t magnitude = bits & 0x7FFFFFFFU;
+  // Most are normal numbers of f16.
+  constexpr uint32_t kSmallest = 0x38800000U;
+  constexpr uint32_t kEnd = 0x47800000U;
+  if ((bits & 0x1FFFU) == 0 && magnitude >= kSmallest && magnitude < kEnd) return true;
+  return std::bit_cast<uint32_t>(f16_to_f32(f32_to_f16(number))) == bits;
+}
+
 // Whether none of the numbers is another one in f16.
 bool all_are_f16(const float* numbers, int64_t count) {
-  return std::all_of(numbers, numbers + count, [](float number) {
-    return std::bit_cast<uint32_t>(f16_to_f32(f32_to_f16(number))) ==
-           std::bit_cast<uint32_t>(number);
-  });
+  return std::all_of(numbers, numbers + count, is_f16);
 }
 
 // Scales that are divided by the steps of a table are held as f32.

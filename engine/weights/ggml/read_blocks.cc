@@ -14,23 +14,46 @@ namespace {
 
 constexpr int kHalf = 16;
 
-void read_nibbles(const std::byte* bytes, int offset, int8_t* codes) {
-  for (int i = 0; i < kHalf; ++i) {
-    const int both = byte_at(bytes + i);
-    codes[i] = static_cast<int8_t>((both & 15) - offset);
-    codes[i + kHalf] = static_cast<int8_t>((both >> 4) - offset);
-  }
+// Loops over bytes that are nothing else: they become vector instructions.
+void split_halves(const std::byte* bytes, uint8_t (&out)[2 * kHalf]) {
+  uint8_t both[kHalf];
+  std::memcpy(both, bytes, sizeof both);
+  for (int i = 0; i < kHalf; ++i) out[i] = both[i] & 15;
+  for (int i = 0; i < kHalf; ++i) out[i + kHalf] = both[i] >> 4;
 }
 
-void read_five_bits(const std::byte* high_bits, const std::byte* bytes, int offset, int8_t* codes) {
-  const auto high = load_as<uint32_t>(high_bits);
-  for (int i = 0; i < kHalf; ++i) {
-    const int both = byte_at(bytes + i);
-    const int first = (both & 15) | static_cast<int>(high >> i & 1) << 4;
-    const int second = (both >> 4) | static_cast<int>(high >> (i + kHalf) & 1) << 4;
-    codes[i] = static_cast<int8_t>(first - offset);
-    codes[i + kHalf] = static_cast<int8_t>(second - offset);
+void store_less(const uint8_t (&values)[2 * kHalf], uint8_t offset, int8_t* codes) {
+  uint8_t out[2 * kHalf];
+  for (int i = 0; i < 2 * kHalf; ++i) out[i] = static_cast<uint8_t>(values[i] - offset);
+  std::memcpy(codes, out, sizeof out);
+}
+
+void read_nibbles(const std::byte* bytes, uint8_t offset, int8_t* codes) {
+  uint8_t values[2 * kHalf];
+  split_halves(bytes, values);
+  store_less(values, offset, codes);
+}
+
+// 16 in each byte whose bit is set, the lowest bit being the first byte's.
+uint64_t fifth_bits(int bits) {
+  constexpr uint64_t kEach = 0x0101010101010101U;
+  const uint64_t own = (kEach * static_cast<uint64_t>(bits)) & 0x8040201008040201U;
+  return ((own + kEach * 0x7F) & (kEach * 0x80)) >> 3;
+}
+
+void read_five_bits(const std::byte* high_bits,
+                    const std::byte* bytes,
+                    uint8_t offset,
+                    int8_t* codes) {
+  uint8_t values[2 * kHalf];
+  split_halves(bytes, values);
+  uint8_t high[2 * kHalf];
+  for (int i = 0; i < 4; ++i) {
+    const uint64_t eight = fifth_bits(byte_at(high_bits + i));
+    std::memcpy(high + 8 * i, &eight, sizeof eight);
   }
+  for (int i = 0; i < 2 * kHalf; ++i) values[i] |= high[i];
+  store_less(values, offset, codes);
 }
 
 void look_up(const std::byte* bytes, int count, const int8_t* values, int8_t* codes) {
