@@ -57,7 +57,7 @@ _tgid() {
     --backend) _tgi_words 'auto cpu cuda reference'; return ;;
     --num-shard) COMPREPLY=(); return ;;
     --cuda-memory-fraction) COMPREPLY=(); return ;;
-    --cpu-isa) _tgi_words 'auto amx avx512bf16 avx512vnni avx512 avx2 generic'; return ;;
+    --cpu-isa) _tgi_words 'auto amx avx512bf16 avx512vnni avx512 avxvnni avx2 generic'; return ;;
     --threads) COMPREPLY=(); return ;;
     --slow-reader-timeout) COMPREPLY=(); return ;;
     --adapter-memory-fraction) COMPREPLY=(); return ;;

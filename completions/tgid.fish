@@ -32,7 +32,7 @@ complete -c tgid -l backend -x -a 'auto cpu cuda reference' -d 'auto: cuda where
 complete -c tgid -l num-shard -x -d 'ranks that share the model by tensor parallelism, each with its part of the weights and of the KV cache: one GPU each, or threads of this processor, where it is no faster than one; must divide the model\'s heads'
 complete -c tgid -l deterministic -d 'bits of an answer never depend on what else is in its batch; slower on a GPU, always so on the CPU'
 complete -c tgid -l cuda-memory-fraction -x -d 'of the memory that is free on a GPU, for weights, KV cache and workspace together; above 0, at most 1'
-complete -c tgid -l cpu-isa -x -a 'auto amx avx512bf16 avx512vnni avx512 avx2 generic' -d 'instruction set of the CPU backend; auto: the best that this processor has; all give the same bits; one of auto, amx, avx512bf16, avx512vnni, avx512, avx2, generic'
+complete -c tgid -l cpu-isa -x -a 'auto amx avx512bf16 avx512vnni avx512 avxvnni avx2 generic' -d 'instruction set of the CPU backend; auto: the best that this processor has; all give the same bits; one of auto, amx, avx512bf16, avx512vnni, avx512, avxvnni, avx2, generic'
 complete -c tgid -l threads -x -d 'of the CPU backend, for all ranks together; auto: one per physical core this process may use, within the quota of its cgroup'
 complete -c tgid -l pin-threads -d 'keep each thread of the CPU backend on one processor: for a machine that serves nothing else'
 complete -c tgid -l slow-reader-timeout -x -d 'a client that reads nothing for so long is cancelled'

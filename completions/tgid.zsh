@@ -49,7 +49,7 @@ _tgid() {
     '--num-shard[ranks that share the model by tensor parallelism, each with its part of the weights and of the KV cache\: one GPU each, or threads of this processor, where it is no faster than one; must divide the model'\''s heads]:N: ' \
     '--deterministic[bits of an answer never depend on what else is in its batch; slower on a GPU, always so on the CPU]' \
     '--cuda-memory-fraction[of the memory that is free on a GPU, for weights, KV cache and workspace together; above 0, at most 1]:X: ' \
-    '--cpu-isa[instruction set of the CPU backend; auto\: the best that this processor has; all give the same bits; one of auto, amx, avx512bf16, avx512vnni, avx512, avx2, generic]:NAME:(auto amx avx512bf16 avx512vnni avx512 avx2 generic)' \
+    '--cpu-isa[instruction set of the CPU backend; auto\: the best that this processor has; all give the same bits; one of auto, amx, avx512bf16, avx512vnni, avx512, avxvnni, avx2, generic]:NAME:(auto amx avx512bf16 avx512vnni avx512 avxvnni avx2 generic)' \
     '--threads[of the CPU backend, for all ranks together; auto\: one per physical core this process may use, within the quota of its cgroup]:N: ' \
     '--pin-threads[keep each thread of the CPU backend on one processor\: for a machine that serves nothing else]' \
     '--slow-reader-timeout[a client that reads nothing for so long is cancelled]:SECONDS: ' \
