@@ -20,25 +20,24 @@ namespace tgi {
 namespace {
 
 #if defined(__x86_64__)
-// clang 14's __builtin_cpu_supports does not know this one. Intel SDM, CPUID leaf 1, ECX bit 29.
-bool has_f16c() {
+// What __builtin_cpu_supports of some compilers does not know: Intel SDM, CPUID.
+struct CpuId {
   unsigned a = 0;
   unsigned b = 0;
   unsigned c = 0;
   unsigned d = 0;
-  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & (1U << 29)) != 0;
+  // All 0 where there is no such leaf.
+  CpuId(unsigned leaf, unsigned subleaf) { __get_cpuid_count(leaf, subleaf, &a, &b, &c, &d); }
+};
+bool has_f16c() {
+  return (CpuId(1, 0).c & (1U << 29)) != 0;
 }
 
 bool has_avx2() {
   return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0 && has_f16c();
 }
-// Which __builtin_cpu_supports of g++ 12 does not know. CPUID leaf 7, subleaf 1, EAX bit 4.
 bool has_avxvnni() {
-  unsigned a = 0;
-  unsigned b = 0;
-  unsigned c = 0;
-  unsigned d = 0;
-  return has_avx2() && __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & (1U << 4)) != 0;
+  return has_avx2() && (CpuId(7, 1).a & (1U << 4)) != 0;
 }
 bool has_avx512() {
   return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&

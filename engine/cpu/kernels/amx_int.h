@@ -19,7 +19,7 @@ namespace tgi {
 
 inline constexpr int64_t kAmxIntCols = 1024;  // of a block, at most: two panels' bytes are 32 KiB
 
-// x as DotInt prepares it when Ints takes a byte a column.
+// x as DotInt prepares it.
 template <typename Ints, typename Unit, PanelType kType>
 class AmxInt {
   using V = typename Ints::V;

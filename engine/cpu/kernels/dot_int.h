@@ -59,19 +59,13 @@ concept HasPartialSums = requires {
   typename Ints::Partial;
 };
 
-// Columns of one output whose products, two of four being added in one int16, are below 2^15.
+// Columns of one output, a power of 2, whose products stay below 2^15 where two of four are added
+// in one int16. Bytes are at most twice the offset; 0 where two products are too many.
 constexpr int64_t partial_cols(PanelType type) {
-  switch (type) {
-    case PanelType::kInt4:
-      return 32;  // 8 * 2 * 15 * 127
-    case PanelType::kMxfp4:
-    case PanelType::kInt5:
-      return 16;
-    case PanelType::kInt6:
-      return 8;
-    default:
-      return 0;
-  }
+  const int64_t most = 2 * 127 * 2 * integer_offset(type);
+  int64_t cols = 0;
+  for (int64_t fours = 1; fours * most < 1 << 15; fours *= 2) cols = 4 * fours;
+  return cols;
 }
 
 template <typename Ints, PanelType kType>

@@ -32,9 +32,12 @@ struct LanesAvx2 {
 
   __m256 low, high;
 
-  void pin() {
-    __m256 first = low;
-    __m256 second = high;
+  void pin() { pin_halves(low, high); }
+  // Of a vector of any lanes.
+  template <typename Half>
+  [[gnu::always_inline]] static void pin_halves(Half& low, Half& high) {
+    Half first = low;
+    Half second = high;
     asm("" : "+x"(first), "+x"(second));
     low = first;
     high = second;

@@ -90,7 +90,8 @@ struct PairIntsAvx2 {
       const __m256i four = _mm256_set1_epi32(*reinterpret_cast<const int32_t*>(x));
       low = _mm256_add_epi16(low, _mm256_maddubs_epi16(lines.low, four));
       high = _mm256_add_epi16(high, _mm256_maddubs_epi16(lines.high, four));
-      pin(low, high);
+      // g++ would also add products of several lines before the sum.
+      V::pin_halves(low, high);
     }
   };
 
@@ -103,7 +104,7 @@ struct PairIntsAvx2 {
     const __m256i four = _mm256_set1_epi32(*reinterpret_cast<const int32_t*>(x));
     low = _mm256_add_epi32(low, dot_less_128(lines.low, four));
     high = _mm256_add_epi32(high, dot_less_128(lines.high, four));
-    pin(low, high);
+    V::pin_halves(low, high);
   }
   [[gnu::always_inline]] void add(const Partial& partial) {
     const __m256i one = _mm256_set1_epi16(1);
@@ -115,14 +116,6 @@ struct PairIntsAvx2 {
   }
 
  private:
-  // As F32x16Generic::pin; g++ would also add products of several lines before the sum.
-  [[gnu::always_inline]] static void pin(__m256i& low, __m256i& high) {
-    __m256i first = low;
-    __m256i second = high;
-    asm("" : "+x"(first), "+x"(second));
-    low = first;
-    high = second;
-  }
   // Two products of 128 * 127 are the most that an int16 holds.
   [[gnu::always_inline]] static __m256i dot_less_128(__m256i bytes, __m256i x) {
     const __m256i value = _mm256_xor_si256(bytes, _mm256_set1_epi8(-128));

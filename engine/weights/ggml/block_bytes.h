@@ -29,4 +29,14 @@ inline int byte_at(const std::byte* at) {
   return std::to_integer<int>(*at);
 }
 
+// The lower halves of so many bytes, then the upper ones. Loops over bytes that are nothing else:
+// they become vector instructions.
+template <int kCount>
+void split_halves(const std::byte* bytes, uint8_t (&out)[2 * kCount]) {
+  uint8_t both[kCount];
+  std::memcpy(both, bytes, sizeof both);
+  for (int i = 0; i < kCount; ++i) out[i] = both[i] & 15;
+  for (int i = 0; i < kCount; ++i) out[i + kCount] = both[i] >> 4;
+}
+
 }  // namespace tgi

@@ -14,14 +14,6 @@ namespace {
 
 constexpr int kHalf = 16;
 
-// Loops over bytes that are nothing else: they become vector instructions.
-void split_halves(const std::byte* bytes, uint8_t (&out)[2 * kHalf]) {
-  uint8_t both[kHalf];
-  std::memcpy(both, bytes, sizeof both);
-  for (int i = 0; i < kHalf; ++i) out[i] = both[i] & 15;
-  for (int i = 0; i < kHalf; ++i) out[i + kHalf] = both[i] >> 4;
-}
-
 void store_less(const uint8_t (&values)[2 * kHalf], uint8_t offset, int8_t* codes) {
   uint8_t out[2 * kHalf];
   for (int i = 0; i < 2 * kHalf; ++i) out[i] = static_cast<uint8_t>(values[i] - offset);
@@ -30,7 +22,7 @@ void store_less(const uint8_t (&values)[2 * kHalf], uint8_t offset, int8_t* code
 
 void read_nibbles(const std::byte* bytes, uint8_t offset, int8_t* codes) {
   uint8_t values[2 * kHalf];
-  split_halves(bytes, values);
+  split_halves<kHalf>(bytes, values);
   store_less(values, offset, codes);
 }
 
@@ -46,7 +38,7 @@ void read_five_bits(const std::byte* high_bits,
                     uint8_t offset,
                     int8_t* codes) {
   uint8_t values[2 * kHalf];
-  split_halves(bytes, values);
+  split_halves<kHalf>(bytes, values);
   uint8_t high[2 * kHalf];
   for (int i = 0; i < 4; ++i) {
     const uint64_t eight = fifth_bits(byte_at(high_bits + i));

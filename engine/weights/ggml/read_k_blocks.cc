@@ -53,13 +53,8 @@ void load_run(const std::byte* bytes, Run& out) {
 // Groups 2i and 2i + 1 are the lower and the upper halves of 32 bytes.
 void read_halves(const std::byte* bytes, int8_t* codes) {
   for (int pair = 0; pair < kBlock / kRun / 2; ++pair) {
-    Run both;
-    Run out[2];
-    load_run(bytes + pair * kRun, both);
-    for (int i = 0; i < kRun; ++i) {
-      out[0][i] = both[i] & 15;
-      out[1][i] = both[i] >> 4;
-    }
+    uint8_t out[2 * kRun];
+    split_halves<kRun>(bytes + pair * kRun, out);
     std::memcpy(codes + 2 * pair * kRun, out, sizeof out);
   }
 }
