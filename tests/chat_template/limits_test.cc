@@ -265,6 +265,15 @@ TEST_CASE("memory_is_bounded_however_it_is_taken") {
         "x");
 }
 
+TEST_CASE("adding_to_a_text_leaves_its_other_holders_as_they_were") {
+  CHECK(render_simple("{% set a = 'x' ~ 'y' %}{% set b = a + 'z' + a %}{% set c = b + b + b %}"
+                      "{{ a }},{{ b }},{{ c }}") == "xy,xyzxy,xyzxyxyzxyxyzxy");
+  CHECK(render_simple("{% set l = ['a' ~ 'b'] %}{{ l[0] + 'c' + 'd' }}{{ l[0] }}"
+                      "{{ (l | first) + 'e' }}{{ l }}") == "abcdababe['ab']");
+  CHECK(render_simple("{% for i in [1, 2] %}{{ 'k' + 'l' + 'm' }}{% endfor %}") == "klmklm");
+  CHECK(render_simple("{{ (('<' | safe) + '>' + 'x') | escape }}") == "&lt;&gt;x");
+}
+
 TEST_CASE("limits_can_be_set") {
   jinja::Limits limits;
   limits.max_steps = 100;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/text/jinja/format.h"
@@ -138,11 +139,27 @@ Value repeat(const Value& value, Int count, Budget& budget) {
   return value.is(Type::kList) ? Value::list(std::move(result)) : Value::tuple(std::move(result));
 }
 
-Value concatenate(const Value& left, const Value& right, Budget& budget) {
-  if (left.is_string()) {
-    budget.charge_text(left.text().size() + right.text().size());
-    return Value::string(left.text() + right.text(), left.is_markup() && right.is_markup());
+// A text that nothing else holds is appended to, so that a + b + c copies a once.
+Value concatenate_texts(Value left, const Value& right, Budget& budget) {
+  const size_t size = left.text().size() + right.text().size();
+  const bool is_markup = left.is_markup() && right.is_markup();
+  if (left.is_only_owner()) {
+    budget.charge_appended(right.text().size(), size);
+    auto& object = left.object<StringObject>();
+    object.append(right.text());
+    object.is_markup = is_markup;
+    return left;
   }
+  budget.charge_text(size);
+  std::string text;
+  text.reserve(size + size / 8);  // what is added next is mostly shorter
+  text += left.text();
+  text += right.text();
+  return Value::string(std::move(text), is_markup);
+}
+
+Value concatenate(Value left, const Value& right, Budget& budget) {
+  if (left.is_string()) return concatenate_texts(std::move(left), right, budget);
   budget.charge_elements(left.items().size() + right.items().size());
   std::vector<Value> items = left.items();
   items.insert(items.end(), right.items().begin(), right.items().end());
@@ -155,7 +172,7 @@ bool is_repeatable(const Value& value) {
 
 }  // namespace
 
-Value binary(BinaryOp op, const Value& left, const Value& right, Budget& budget) {
+Value binary(BinaryOp op, Value left, const Value& right, Budget& budget) {
   if (left.is_integral() && right.is_integral()) {
     return of_ints(op, left.as_int(), right.as_int());
   }
@@ -174,7 +191,7 @@ Value binary(BinaryOp op, const Value& left, const Value& right, Budget& budget)
     return repeat(right, left.as_int(), budget);
   }
   if (op == BinaryOp::kAdd && is_repeatable(left) && left.is(right.type())) {
-    return concatenate(left, right, budget);
+    return concatenate(std::move(left), right, budget);
   }
   fail_operands(op, left, right);
 }

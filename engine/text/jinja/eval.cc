@@ -1,5 +1,6 @@
 // What each kind of expression does (declared in ast.h).
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -49,9 +50,9 @@ Value UnaryExpr::eval(Interpreter& in) const {
 }
 
 Value BinaryExpr::eval(Interpreter& in) const {
-  const Value first = in.eval(*left);
+  Value first = in.eval(*left);
   const Value second = in.eval(*right);
-  return binary(op, first, second, in.budget());
+  return binary(op, std::move(first), second, in.budget());
 }
 
 Value LogicExpr::eval(Interpreter& in) const {

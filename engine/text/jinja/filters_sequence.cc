@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/text/jinja/filters.h"
@@ -121,7 +122,7 @@ Value filter_sum(Interpreter& in, const Value& value, const Bound& arguments) {
   Iteration source(value, in.budget());
   Value item;
   while (source.next(item)) {
-    total = binary(BinaryOp::kAdd, total, path.get(in, item), in.budget());
+    total = binary(BinaryOp::kAdd, std::move(total), path.get(in, item), in.budget());
   }
   return total;
 }

@@ -74,6 +74,13 @@ class Budget {
     charge(bytes / 16 + 1);
   }
 
+  // For `bytes` that are about to be appended to a string, which has `total` afterwards.
+  void charge_appended(size_t bytes, size_t total) {
+    if (total > limits_.max_text_bytes) fail_text(total);
+    check_memory(total);
+    charge(bytes / 16 + 1);
+  }
+
   // For `count` elements that are about to be copied. Throws when they can't be afforded, before
   // memory is taken.
   void charge_elements(size_t count) {

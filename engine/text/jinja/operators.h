@@ -20,7 +20,8 @@ bool compare(CompareOp op, const Value& left, const Value& right, Budget& budget
 bool less(const Value& left, const Value& right, Budget& budget);
 bool contains(const Value& container, const Value& item, Budget& budget);
 
-Value binary(BinaryOp op, const Value& left, const Value& right, Budget& budget);
+// A text on the left that nothing else holds becomes the result of kAdd.
+Value binary(BinaryOp op, Value left, const Value& right, Budget& budget);
 Value negative(const Value& value);
 Value positive(const Value& value);
 

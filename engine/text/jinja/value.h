@@ -108,6 +108,11 @@ class Value {
   T& object() const {
     return *static_cast<T*>(heap());
   }
+  // Whether no other value holds the same object, so that changing it is seen by nobody.
+  // REQUIRES: the object is on the heap.
+  bool is_only_owner() const {
+    return std::get_if<std::shared_ptr<Object>>(&payload_)->use_count() == 1;
+  }
   const void* identity() const { return payload_.index() == 4 ? heap() : nullptr; }
   int depth() const { return payload_.index() == 4 ? heap()->depth : 0; }
 
@@ -132,6 +137,12 @@ struct StringObject : Object {
   StringObject(std::string value, bool markup)
       : Object(Type::kString), text(std::move(value)), is_markup(markup) {
     memory.add(text.capacity());
+  }
+  // REQUIRES: one value alone holds this.
+  void append(std::string_view more) {
+    const size_t before = text.capacity();
+    text += more;
+    memory.add(text.capacity() - before);
   }
   std::string text;
   bool is_markup;
