@@ -33,58 +33,132 @@ constexpr Places places_in(const int8_t (&codes)[16]) {
 constexpr Places kMxfp4Places = places_in(kMxfp4Codes);
 constexpr Places kIq4Places = places_in(kIq4Codes);
 
-uint32_t look_up_four(const int8_t* codes, const Places& places) {
-  uint32_t out = 0;
-  for (int i = 0; i < 4; ++i) out |= uint32_t{places[static_cast<size_t>(codes[i] + 128)]} << 8 * i;
+using Word = uint32_t;  // 4 columns, or the halves of 8, of one row: a lane of a line
+constexpr int64_t kIntLineBytes = kPanelRows * static_cast<int64_t>(sizeof(Word));
+constexpr int64_t kMaxGroup = 256;
+constexpr int64_t kMaxWords = kMaxGroup / 4;
+
+uint64_t look_up_eight(const int8_t* codes, const Places& places) {
+  uint64_t out = 0;
+  for (int i = 0; i < 8; ++i) out |= uint64_t{places[static_cast<size_t>(codes[i] + 128)]} << 8 * i;
   return out;
 }
 
-uint32_t load_four(const int8_t* codes) {
-  uint32_t four = 0;
-  std::memcpy(&four, codes, sizeof four);
-  return four;
-}
-
-// What 4 codes are stored as, each in a byte: + an offset or, with minima, as they are.
+// What 8 codes are stored as, each in a byte: + an offset or, with minima, as they are.
 template <PanelType kType>
-uint32_t stored_four(const int8_t* codes, const GroupHead& head) {
-  if constexpr (kType == PanelType::kMxfp4) return look_up_four(codes, kMxfp4Places);
+uint64_t stored_eight(const int8_t* codes, const GroupHead& head) {
+  if constexpr (kType == PanelType::kMxfp4) return look_up_eight(codes, kMxfp4Places);
+  uint64_t eight = 0;
+  std::memcpy(&eight, codes, sizeof eight);
   if constexpr (kType == PanelType::kTable4) {
-    return head.table == CodeTable::kIq4 ? look_up_four(codes, kIq4Places) : load_four(codes);
+    return head.table == CodeTable::kIq4 ? look_up_eight(codes, kIq4Places) : eight;
   }
-  constexpr uint32_t kEach = 0x01010101U;
-  constexpr auto kOffset = static_cast<uint32_t>(integer_offset(kType));
-  const uint32_t four = load_four(codes);
-  // The offset is the bit of the sign: adding it is flipping that.
+  constexpr uint64_t kEach = 0x0101010101010101U;
+  constexpr auto kOffset = static_cast<uint64_t>(integer_offset(kType));
   const bool is_as_it_is = head.minima && is_narrow_integer(kType);
-  return is_as_it_is ? four : (four & kEach * (2 * kOffset - 1)) ^ kEach * kOffset;
+  // The offset is the bit of the sign: adding it is flipping that.
+  const uint64_t flipped = is_as_it_is ? 0 : kEach * kOffset;
+  return (eight & kEach * (2 * kOffset - 1)) ^ flipped;
 }
 
-// 4 or 8 columns of one row where a lane of the panel wants them.
-template <PanelType kType>
-void put_line(const int8_t* codes, const GroupHead& head, std::byte* to) {
-  uint32_t bytes = stored_four<kType>(codes, head);
-  if constexpr (kType != PanelType::kInt8) {
-    bytes |= stored_four<kType>(codes + 4, head) << 4;
-  }
-  std::memcpy(to, &bytes, sizeof bytes);
+// The upper halves of the bytes are the last 4 columns.
+Word join_halves(uint64_t eight) {
+  return static_cast<Word>(eight) | static_cast<Word>(eight >> 32) << 4;
 }
 
-// The same of the columns that share a line of upper bits.
+// The columns that share a line of upper bits: that, then their lower ones.
 template <PanelType kType>
-void put_lines(const int8_t* codes, const GroupHead& head, std::byte* to) {
+void put_words_with_upper(const int8_t* codes, const GroupHead& head, Word* to) {
   constexpr int kBits = upper_bits(kType);
-  constexpr uint32_t kUpper = 0x01010101U * ((1U << kBits) - 1);
-  constexpr uint32_t kLower = 0x0f0f0f0fU;
-  uint32_t upper = 0;
+  constexpr uint64_t kUpper = 0x0101010101010101U * ((1U << kBits) - 1);
+  constexpr uint64_t kLower = 0x0f0f0f0f0f0f0f0fU;
+  Word upper = 0;
   for (int i = 0; i < upper_line_cols(kType) / 8; ++i) {
-    const uint32_t first = stored_four<kType>(codes + 8 * i, head);
-    const uint32_t second = stored_four<kType>(codes + 8 * i + 4, head);
-    upper |= (first >> 4 & kUpper) << 2 * i * kBits | (second >> 4 & kUpper) << (2 * i + 1) * kBits;
-    const uint32_t lower = (first & kLower) | (second & kLower) << 4;
-    std::memcpy(to + 64 * (i + 1), &lower, sizeof lower);
+    const uint64_t eight = stored_eight<kType>(codes + 8 * i, head);
+    const uint64_t bits = eight >> 4 & kUpper;
+    upper |= static_cast<Word>(bits) << 2 * i * kBits;
+    upper |= static_cast<Word>(bits >> 32) << (2 * i + 1) * kBits;
+    to[i + 1] = join_halves(eight & kLower);
   }
-  std::memcpy(to, &upper, sizeof upper);
+  to[0] = upper;
+}
+
+// One row's group, in the order of its lines.
+template <PanelType kType>
+void put_words(const int8_t* codes, int64_t group_size, const GroupHead& head, Word* to) {
+  if constexpr (upper_bits(kType) > 0) {
+    constexpr int64_t kCols = upper_line_cols(kType);
+    for (int64_t i = 0; i < group_size; i += kCols, to += kCols / 8 + 1) {
+      put_words_with_upper<kType>(codes + i, head, to);
+    }
+  } else if constexpr (kType == PanelType::kInt8) {
+    for (int64_t i = 0; i < group_size; i += 8, to += 2) {
+      const uint64_t eight = stored_eight<kType>(codes + i, head);
+      std::memcpy(to, &eight, sizeof eight);
+    }
+  } else {
+    for (int64_t i = 0; i < group_size; i += 8, ++to) {
+      *to = join_halves(stored_eight<kType>(codes + i, head));
+    }
+  }
+}
+
+using FourWords [[gnu::vector_size(16)]] = Word;
+
+FourWords load_words(const Word* from) {
+  FourWords out;
+  std::memcpy(&out, from, sizeof out);
+  return out;
+}
+
+using GroupWords = Word[kPanelRows][kMaxWords];
+
+// Word i of row r becomes lane r of line i.
+void turn_to_lines(const GroupWords& words, int64_t num_lines, std::byte* lines) {
+  for (int64_t line = 0; line < num_lines; line += 4) {
+    const int64_t count = std::min<int64_t>(4, num_lines - line);
+    for (int64_t row = 0; row < kPanelRows; row += 4) {
+      const FourWords a = load_words(words[row] + line);
+      const FourWords b = load_words(words[row + 1] + line);
+      const FourWords c = load_words(words[row + 2] + line);
+      const FourWords d = load_words(words[row + 3] + line);
+      const FourWords ab_low = __builtin_shuffle(a, b, FourWords{0, 4, 1, 5});
+      const FourWords ab_high = __builtin_shuffle(a, b, FourWords{2, 6, 3, 7});
+      const FourWords cd_low = __builtin_shuffle(c, d, FourWords{0, 4, 1, 5});
+      const FourWords cd_high = __builtin_shuffle(c, d, FourWords{2, 6, 3, 7});
+      const FourWords turned[4] = {__builtin_shuffle(ab_low, cd_low, FourWords{0, 1, 4, 5}),
+                                   __builtin_shuffle(ab_low, cd_low, FourWords{2, 3, 6, 7}),
+                                   __builtin_shuffle(ab_high, cd_high, FourWords{0, 1, 4, 5}),
+                                   __builtin_shuffle(ab_high, cd_high, FourWords{2, 3, 6, 7})};
+      std::byte* to = lines + line * kIntLineBytes + row * static_cast<int64_t>(sizeof(Word));
+      for (int64_t i = 0; i < count; ++i, to += kIntLineBytes) {
+        std::memcpy(to, &turned[i], sizeof turned[i]);
+      }
+    }
+  }
+}
+
+// The lines of one group; columns that are not there, and rows, are zeros.
+template <PanelType kType>
+void put_codes(std::span<const GroupedRow> rows,
+               int64_t group,
+               const PanelLayout& layout,
+               std::byte* lines) {
+  const int64_t begin = group * layout.group_size;
+  const int64_t count = std::min(layout.group_size, layout.cols - begin);
+  GroupWords words;
+  for (int64_t row = 0; row < kPanelRows; ++row) {
+    const bool is_there = row < static_cast<int64_t>(rows.size());
+    const int8_t* codes = is_there ? rows[static_cast<size_t>(row)].codes + begin : nullptr;
+    if (is_there && count == layout.group_size) {
+      put_words<kType>(codes, layout.group_size, layout.head, words[row]);
+      continue;
+    }
+    int8_t padded[kMaxGroup] = {};
+    if (is_there) std::copy_n(codes, count, padded);
+    put_words<kType>(padded, layout.group_size, layout.head, words[row]);
+  }
+  turn_to_lines(words, layout.group_bytes() / kIntLineBytes, lines);
 }
 
 void put_number(float value, HeadScales as, std::byte* to) {
@@ -94,32 +168,6 @@ void put_number(float value, HeadScales as, std::byte* to) {
   }
   const uint16_t half = f32_to_f16(value);
   std::memcpy(to, &half, sizeof half);
-}
-
-// The lines of one group; columns that are not there, and rows, are zeros.
-template <PanelType kType>
-void put_codes(const GroupedRow& row, int64_t group, const PanelLayout& layout, std::byte* line) {
-  constexpr bool kHasUpper = upper_bits(kType) > 0;
-  constexpr int64_t kPutCols = kHasUpper                   ? upper_line_cols(kType)
-                               : kType == PanelType::kInt8 ? 4
-                                                           : 8;
-  constexpr int64_t kPutBytes = kHasUpper ? (kPutCols / 8 + 1) * 64 : 64;
-  const auto put = [&](const int8_t* codes) {
-    if constexpr (kHasUpper) {
-      put_lines<kType>(codes, layout.head, line);
-    } else {
-      put_line<kType>(codes, layout.head, line);
-    }
-  };
-  const int64_t begin = group * layout.group_size;
-  const int64_t count = row.codes == nullptr ? 0 : std::min(layout.group_size, layout.cols - begin);
-  int64_t i = 0;
-  for (; i + kPutCols <= count; i += kPutCols, line += kPutBytes) put(row.codes + begin + i);
-  for (; i < layout.group_size; i += kPutCols, line += kPutBytes) {
-    int8_t rest[kPutCols] = {};
-    for (int64_t j = i; j < count; ++j) rest[j - i] = row.codes[begin + j];
-    put(rest);
-  }
 }
 
 // One row's part of a head: what belongs to its groups, each kPanelRows numbers behind the last.
@@ -138,71 +186,84 @@ struct HeadOfRow {
   }
 };
 
+// The numbers of a head lie apart by as much for each group.
+int64_t group_stride(const GroupHead& head) {
+  return kPanelRows * head.scale_bytes();
+}
+
+void put_bytes(const int8_t* numbers, int64_t count, std::byte* to) {
+  for (int64_t i = 0; i < count; ++i, to += kPanelRows) *to = static_cast<std::byte>(numbers[i]);
+}
+
 void put_factors(const GroupedRow& row, const HeadOfRow& to) {
-  if (row.codes == nullptr) return;
   const ScaleFactors& factors = row.factors;
   const int64_t block = to.first / to.shape.num_groups();
   put_number(factors.block_scales[block], HeadScales::kF16, to.place(0, 0, 2));
-  for (int64_t i = 0; i < to.count; ++i) {
-    *to.scale(i) = static_cast<std::byte>(factors.group_scales[to.first + i]);
-  }
+  put_bytes(factors.group_scales + to.first, to.count, to.scale(0));
   if (!to.shape.minima) return;
   put_number(factors.block_minima[block], HeadScales::kF16, to.place(0, 1, 2));
-  for (int64_t i = 0; i < to.count; ++i) {
-    *to.minimum(i) = static_cast<std::byte>(factors.group_minima[to.first + i]);
-  }
+  put_bytes(factors.group_minima + to.first, to.count, to.minimum(0));
 }
 
 void put_exponents(const GroupedRow& row, const HeadOfRow& to) {
   for (int64_t i = 0; i < to.count; ++i) {
     // Ones below the smallest normal number become 0, as products with them do everywhere.
-    const float scale = row.codes == nullptr ? 0.0F : row.scales[to.first + i];
-    *to.scale(i) = static_cast<std::byte>(std::bit_cast<uint32_t>(scale) >> 23);
+    *to.scale(i) = static_cast<std::byte>(std::bit_cast<uint32_t>(row.scales[to.first + i]) >> 23);
   }
 }
 
 // `divisor`: what is added to codes of this width.
 void put_numbers(const GroupedRow& row, int divisor, const HeadOfRow& to) {
+  // Not asked for again behind each number, which might be theirs for all that the compiler knows.
   const HeadScales as = to.shape.scales;
   const float steps = kTableSteps[static_cast<int>(to.shape.table)];
-  for (int64_t i = 0; i < to.count; ++i) {
-    const int64_t group = to.first + i;
-    put_number(row.codes == nullptr ? 0.0F : row.scales[group] / steps, as, to.scale(i));
-    if (to.shape.minima) {
-      put_number(row.minima == nullptr ? 0.0F : row.minima[group], as, to.minimum(i));
-    }
-    if (!to.shape.zero_points) continue;
-    const auto zero = static_cast<float>(row.zeros == nullptr ? 0 : row.zeros[group]);
+  const int64_t stride = group_stride(to.shape);
+  const int64_t count = to.count;
+  const float* const scales = row.scales + to.first;
+  std::byte* scale = to.scale(0);
+  for (int64_t i = 0; i < count; ++i, scale += stride) put_number(scales[i] / steps, as, scale);
+  if (to.shape.minima) {
+    const float* const minima = row.minima + to.first;
+    std::byte* minimum = to.minimum(0);
+    for (int64_t i = 0; i < count; ++i, minimum += stride) put_number(minima[i], as, minimum);
+  }
+  if (!to.shape.zero_points || row.zeros == nullptr) return;
+  for (int64_t i = 0; i < count; ++i) {
+    const auto zero = static_cast<float>(row.zeros[to.first + i]);
     const uint16_t half = f32_to_bf16(zero / static_cast<float>(divisor));
     std::memcpy(to.zero(i), &half, sizeof half);
   }
 }
 
 template <PanelType kType>
-void put_row(const GroupedRow& row, int64_t lane, const PanelLayout& layout, std::byte* panel) {
+void put_head(const GroupedRow& row, const HeadOfRow& to) {
+  if constexpr (kType == PanelType::kMxfp4) {
+    put_exponents(row, to);
+  } else if (to.shape.factors()) {
+    put_factors(row, to);
+  } else {
+    put_numbers(row, integer_offset(kType), to);
+  }
+}
+
+template <PanelType kType>
+void put_panel(std::span<const GroupedRow> rows, const PanelLayout& layout, std::byte* panel) {
   const int64_t num_groups = layout.num_groups();
   const int64_t per_head = layout.head.num_groups();
-  const int64_t group_bytes = layout.group_bytes();
-  const int64_t head_stride = layout.head_stride();
   std::byte* head = panel;
-  for (int64_t first = 0; first < num_groups; first += per_head) {
-    const HeadOfRow to{.shape = layout.head,
-                       .lane = lane,
-                       .first = first,
-                       .count = std::min(per_head, num_groups - first),
-                       .head = head};
-    if constexpr (kType == PanelType::kMxfp4) {
-      put_exponents(row, to);
-    } else if (layout.head.factors()) {
-      put_factors(row, to);
-    } else {
-      put_numbers(row, integer_offset(kType), to);
+  for (int64_t first = 0; first < num_groups; first += per_head, head += layout.head_stride()) {
+    const int64_t count = std::min(per_head, num_groups - first);
+    for (size_t lane = 0; lane < rows.size(); ++lane) {
+      put_head<kType>(rows[lane], {.shape = layout.head,
+                                   .lane = static_cast<int64_t>(lane),
+                                   .first = first,
+                                   .count = count,
+                                   .head = head});
     }
-    std::byte* lines = head + layout.head.bytes() + lane * 4;
-    for (int64_t i = 0; i < to.count; ++i, lines += group_bytes) {
-      put_codes<kType>(row, first + i, layout, lines);
+    std::byte* lines = head + layout.head.bytes();
+    for (int64_t i = 0; i < count; ++i, lines += layout.group_bytes()) {
+      put_codes<kType>(rows, first + i, layout, lines);
     }
-    head += head_stride;
   }
 }
 
@@ -290,6 +351,9 @@ void check_grouped(const HostWeight& piece, const MatrixStorage& storage) {
 
 std::vector<GroupedRow> grouped_rows(std::span<const HostWeight> pieces) {
   std::vector<GroupedRow> out;
+  int64_t num_rows = 0;
+  for (const HostWeight& piece : pieces) num_rows += piece.rows;
+  out.reserve(static_cast<size_t>(num_rows));
   for (const HostWeight& piece : pieces) {
     const GroupedPart& part = piece.grouped;
     for (int64_t row = 0; row < piece.rows; ++row) {
@@ -319,13 +383,9 @@ void dequantise_row(const GroupedRow& row, int64_t cols, int64_t group_size, flo
 void pack_grouped_panel(std::span<const GroupedRow> rows,
                         const PanelLayout& layout,
                         std::byte* out) {
-  for (int64_t lane = 0; lane < kPanelRows; ++lane) {
-    const bool is_there = lane < static_cast<int64_t>(rows.size());
-    const GroupedRow row = is_there ? rows[static_cast<size_t>(lane)] : GroupedRow{};
-    for_integer_panels([&]<PanelType kType>() {
-      if (layout.type == kType) put_row<kType>(row, lane, layout, out);
-    });
-  }
+  for_integer_panels([&]<PanelType kType>() {
+    if (layout.type == kType) put_panel<kType>(rows, layout, out);
+  });
 }
 
 }  // namespace tgi

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -229,8 +230,9 @@ HostWeight decoded(const MatrixRows& stored, const MatrixSpec& spec, Range rows,
 }
 
 void check_finite(std::span<const float> scales, const MatrixSpec& spec, int64_t row) {
-  const bool all_finite =
-      std::ranges::all_of(scales, [](float scale) { return std::isfinite(scale); });
+  // A loop without an end ahead of time, which becomes vector instructions.
+  bool all_finite = true;
+  for (const float scale : scales) all_finite &= std::isfinite(scale);
   if (all_finite) return;
   throw Error(
       Code::kInvalidArgument,
@@ -239,34 +241,40 @@ void check_finite(std::span<const float> scales, const MatrixSpec& spec, int64_t
           spec.name, row));
 }
 
-// Of the blocks of all rows. REQUIRES: the columns begin with a block.
-void read_factors(const MatrixRows& stored, Range rows, const Blocks& blocks, DecodedBlock& out) {
-  const GgmlType& type = stored.first().type();
-  const GgmlIntegers& reader = type.integers;
-  const int64_t groups_of_block = type.block_size / reader.group_size;
-  out.block_scales.resize(static_cast<size_t>(rows.count * blocks.count));
-  out.group_scales.resize(out.scales.size());
-  if (reader.has_minima) out.block_minima.resize(out.block_scales.size());
-  if (reader.has_minima) out.group_minima.resize(out.scales.size());
-  decode_parallel(rows.count, blocks.count, [&](int64_t begin, int64_t end) {
+// Where the factors of a matrix's scales go. REQUIRES: the columns begin with a block.
+class FactorsOut {
+ public:
+  FactorsOut(const GgmlType& type, const Blocks& blocks, DecodedBlock& out)
+      : reader_(type.integers),
+        groups_of_block_(type.block_size / type.integers.group_size),
+        num_blocks_(blocks.count),
+        out_(out) {
+    out.block_scales.resize(static_cast<size_t>(out.rows * num_blocks_));
+    out.group_scales.resize(out.scales.size());
+    if (!reader_.has_minima) return;
+    out.block_minima.resize(out.block_scales.size());
+    out.group_minima.resize(out.scales.size());
+  }
+
+  void read(const std::byte* bytes, int64_t row, int64_t block) const {
     GgmlFactors factors;
-    for (int64_t row = begin; row < end; ++row) {
-      const PartRow from = stored.at(rows.begin + row);
-      const std::byte* const first = from.rows.blocks(from.row, blocks.first);
-      for (int64_t block = 0; block < blocks.count; ++block) {
-        reader.read_factors(first + block * type.block_bytes, factors);
-        const auto at = static_cast<size_t>(row * blocks.count + block);
-        const int64_t group = row * out.num_groups + block * groups_of_block;
-        const int64_t count = std::min(groups_of_block, (row + 1) * out.num_groups - group);
-        out.block_scales[at] = factors.scale;
-        std::copy_n(factors.scales, count, out.group_scales.begin() + group);
-        if (!reader.has_minima) continue;
-        out.block_minima[at] = factors.minimum;
-        std::copy_n(factors.minima, count, out.group_minima.begin() + group);
-      }
-    }
-  });
-}
+    reader_.read_factors(bytes, factors);
+    const auto at = static_cast<size_t>(row * num_blocks_ + block);
+    const int64_t group = row * out_.num_groups + block * groups_of_block_;
+    const int64_t count = std::min(groups_of_block_, (row + 1) * out_.num_groups - group);
+    out_.block_scales[at] = factors.scale;
+    std::copy_n(factors.scales, count, out_.group_scales.begin() + group);
+    if (!reader_.has_minima) return;
+    out_.block_minima[at] = factors.minimum;
+    std::copy_n(factors.minima, count, out_.group_minima.begin() + group);
+  }
+
+ private:
+  const GgmlIntegers& reader_;
+  int64_t groups_of_block_;
+  int64_t num_blocks_;
+  DecodedBlock& out_;
+};
 
 // REQUIRES: all parts are of one type.
 HostWeight integers(const MatrixRows& stored,
@@ -281,29 +289,42 @@ HostWeight integers(const MatrixRows& stored,
   DecodedBlock out(spec.name, rows, cols);
   const int64_t first_group = out.cut_groups(cols, reader.group_size, false);
   if (reader.has_minima) out.minima.resize(out.scales.size());
+  std::optional<FactorsOut> factors;
+  if (storage.scales == ScaleForm::kFactors) factors.emplace(type, blocks, out);
   const int64_t skipped_groups = first_group - blocks.first * groups_of_block;
+  const int64_t num_codes = blocks.count * type.block_size;
+  const int64_t num_scales = blocks.count * groups_of_block;
+  const bool is_whole = num_codes == cols.count && num_scales == out.num_groups;
   decode_parallel(rows.count, cols.count, [&](int64_t begin, int64_t end) {
-    std::vector<int8_t> codes(static_cast<size_t>(blocks.count * type.block_size));
-    std::vector<float> scales(static_cast<size_t>(blocks.count * groups_of_block));
-    std::vector<float> minima(scales.size());
+    // Of a row of which only a part is wanted.
+    std::vector<int8_t> all_codes(static_cast<size_t>(is_whole ? 0 : num_codes));
+    std::vector<float> all_scales(static_cast<size_t>(is_whole ? 0 : num_scales));
+    std::vector<float> all_minima(
+        static_cast<size_t>(is_whole && reader.has_minima ? 0 : num_scales));
     for (int64_t row = begin; row < end; ++row) {
       const PartRow from = stored.at(rows.begin + row);
       const std::byte* block = from.rows.blocks(from.row, blocks.first);
-      for (int64_t i = 0; i < blocks.count; ++i) {
-        reader.read(block + i * type.block_bytes, codes.data() + i * type.block_size,
-                    scales.data() + i * groups_of_block, minima.data() + i * groups_of_block);
+      int8_t* const row_codes = out.codes.data() + row * cols.count;
+      float* const row_scales = out.scales.data() + row * out.num_groups;
+      float* const row_minima =
+          reader.has_minima ? out.minima.data() + row * out.num_groups : all_minima.data();
+      int8_t* const codes = is_whole ? row_codes : all_codes.data();
+      float* const scales = is_whole ? row_scales : all_scales.data();
+      float* const minima = is_whole ? row_minima : all_minima.data();
+      for (int64_t i = 0; i < blocks.count; ++i, block += type.block_bytes) {
+        reader.read(block, codes + i * type.block_size, scales + i * groups_of_block,
+                    minima + i * groups_of_block);
+        if (factors) factors->read(block, row, i);
       }
-      check_finite(scales, spec, rows.begin + row);
-      if (reader.has_minima) check_finite(minima, spec, rows.begin + row);
-      std::copy_n(codes.begin() + blocks.skipped, cols.count, out.codes.begin() + row * cols.count);
-      std::copy_n(scales.begin() + skipped_groups, out.num_groups,
-                  out.scales.begin() + row * out.num_groups);
-      if (!reader.has_minima) continue;
-      std::copy_n(minima.begin() + skipped_groups, out.num_groups,
-                  out.minima.begin() + row * out.num_groups);
+      const auto count = static_cast<size_t>(num_scales);
+      check_finite({scales, count}, spec, rows.begin + row);
+      if (reader.has_minima) check_finite({minima, count}, spec, rows.begin + row);
+      if (is_whole) continue;
+      std::copy_n(codes + blocks.skipped, cols.count, row_codes);
+      std::copy_n(scales + skipped_groups, out.num_groups, row_scales);
+      if (reader.has_minima) std::copy_n(minima + skipped_groups, out.num_groups, row_minima);
     }
   });
-  if (storage.scales == ScaleForm::kFactors) read_factors(stored, rows, blocks, out);
   return to_host_weight(std::move(out), storage);
 }
 

@@ -11,20 +11,6 @@ namespace {
 
 constexpr int kBlock = 256;
 
-// Scales and minima of 6 bits: of the first four groups in bytes of their own, whose upper bits
-// belong to the last four, whose lower halves share the last four bytes.
-struct SixBits {
-  int scale = 0;
-  int minimum = 0;
-};
-
-SixBits six_bits(const std::byte* packed, int group) {
-  if (group < 4) return {byte_at(packed + group) & 63, byte_at(packed + group + 4) & 63};
-  const int both = byte_at(packed + group + 4);
-  return {(both & 15) | (byte_at(packed + group - 4) >> 6) << 4,
-          (both >> 4) | (byte_at(packed + group) >> 6) << 4};
-}
-
 // How scales and minima follow from their factors.
 template <int kNumGroups>
 void multiply(const GgmlFactors& factors, float* scales, float* minima) {
@@ -89,11 +75,20 @@ void factors_of_q3_k(const std::byte* block, GgmlFactors& out) {
 void factors_of_q4_k(const std::byte* block, GgmlFactors& out) {
   out.scale = half_at(block);
   out.minimum = half_at(block + 2);
-  for (int group = 0; group < 8; ++group) {
-    const SixBits both = six_bits(block + 4, group);
-    out.scales[group] = static_cast<int8_t>(both.scale);
-    out.minima[group] = static_cast<int8_t>(both.minimum);
-  }
+  // Of 6 bits: those of the first four groups in bytes of their own, whose upper bits belong to the
+  // last four, whose lower halves share the last four bytes. Four bytes at a time.
+  constexpr uint32_t kSixBits = 0x3F3F3F3FU;
+  constexpr uint32_t kFourBits = 0x0F0F0F0FU;
+  constexpr uint32_t kUpperTwo = 0x30303030U;
+  const auto scales = load_as<uint32_t>(block + 4);
+  const auto minima = load_as<uint32_t>(block + 8);
+  const auto both = load_as<uint32_t>(block + 12);
+  const uint32_t scale_bytes[] = {scales & kSixBits,
+                                  (both & kFourBits) | (scales >> 2 & kUpperTwo)};
+  const uint32_t minimum_bytes[] = {minima & kSixBits,
+                                    (both >> 4 & kFourBits) | (minima >> 2 & kUpperTwo)};
+  std::memcpy(out.scales, scale_bytes, sizeof scale_bytes);
+  std::memcpy(out.minima, minimum_bytes, sizeof minimum_bytes);
 }
 
 void factors_of_q6_k(const std::byte* block, GgmlFactors& out) {
