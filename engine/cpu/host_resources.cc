@@ -211,9 +211,10 @@ std::string cpu_description(const std::string& root) {
   return "unknown processor";
 }
 
-Buffer map_memory(size_t size_bytes, std::string_view purpose) {
+Buffer map_memory(size_t size_bytes, std::string_view purpose, PageSize pages) {
   if (size_bytes == 0) return {};
-  const size_t alignment = size_bytes >= kHugePageBytes ? kHugePageBytes : kPageBytes;
+  const bool is_huge = size_bytes >= kHugePageBytes && pages == PageSize::kHugeWhereLarge;
+  const size_t alignment = is_huge ? kHugePageBytes : kPageBytes;
   const size_t size = (size_bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
   const auto refuse = [&](int64_t available, std::string_view why) {
     return Error(Code::kOutOfMemory,
@@ -234,10 +235,8 @@ Buffer map_memory(size_t size_bytes, std::string_view purpose) {
   const size_t before = past == 0 ? 0 : alignment - past;
   if (before > 0) ::munmap(begin, before);
   ::munmap(begin + before + size, alignment - before);
-  if (alignment == kHugePageBytes) {
-    ::madvise(begin + before, size, MADV_HUGEPAGE);
-    interleave(begin + before, size);
-  }
+  if (is_huge) ::madvise(begin + before, size, MADV_HUGEPAGE);
+  if (size_bytes >= kHugePageBytes) interleave(begin + before, size);
   return {begin + before, size_bytes, [](void* data, size_t bytes) { ::munmap(data, bytes); }};
 }
 

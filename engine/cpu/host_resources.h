@@ -37,10 +37,15 @@ int64_t available_memory_bytes(const std::string& root = "/");
 // Model name of the processor, for people.
 std::string cpu_description(const std::string& root = "/");
 
+// Of memory that is large. Small ones for what is touched here and there: each touch takes a page.
+enum class PageSize { kHugeWhereLarge, kSmall };
+
 // Zeroed, aligned to 2 MiB and on huge pages where the kernel grants them when it is large, else
 // aligned to a page. Physical pages are taken at first touch; on a machine of several
 // memory nodes those of a large one alternate between them, so that all nodes' bandwidth serves
 // every thread. Throws kOutOfMemory with the numbers.
-Buffer map_memory(size_t size_bytes, std::string_view purpose);
+Buffer map_memory(size_t size_bytes,
+                  std::string_view purpose,
+                  PageSize pages = PageSize::kHugeWhereLarge);
 
 }  // namespace tgi

@@ -17,6 +17,9 @@ namespace tgi {
 
 namespace {
 
+// A smaller cache is a small model's: a few tokens in each of its layers shouldn't take most of it.
+constexpr size_t kHugePagesFrom = size_t{128} << 20;
+
 PanelLayout key_panel(const KvLayout& layout, int32_t head_dim, PairOrder pair_order) {
   return {.type = panel_type(layout.dtype), .cols = head_dim, .pair_order = pair_order};
 }
@@ -101,7 +104,9 @@ PanelKvCache::PanelKvCache(const KvLayout& layout, PairOrder pair_order)
       layers.push_back(std::move(layer));
     }
   }
-  data_ = map_memory(static_cast<size_t>(bytes(layout)), "kv cache");
+  const auto size = static_cast<size_t>(bytes(layout));
+  data_ = map_memory(size, "kv cache",
+                     size < kHugePagesFrom ? PageSize::kSmall : PageSize::kHugeWhereLarge);
 }
 
 PanelKvCache::Layer PanelKvCache::describe_layer(const KvHeads& heads) const {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <optional>
 #include <string>
@@ -17,270 +16,7 @@
 #include "engine/weights/ggml/gguf_checkpoint.h"
 
 namespace tgi {
-
-extern const Architecture kLlama, kMistral, kQwen2, kQwen3, kGpt2, kMixtral, kQwen2Moe, kQwen3Moe,
-    kOlmoe, kGlm4Moe;
-extern const Architecture kBaichuan, kBloom, kFalcon, kGptBigcode, kGptJ, kGptNeox, kInternlm2,
-    kMpt, kOpt, kPhi, kPhi3, kStablelm, kStarcoder2;
-extern const Architecture kGemma, kGemma2, kGemma3, kGemma3Multimodal, kGemma4, kGemma4Multimodal,
-    kCohere, kCohere2;
-extern const Architecture kOlmo, kOlmo2, kOlmo3, kGranite, kGlm, kGlm4, kSmolLm3, kSeedOss;
-extern const Architecture kExaone4, kNemotron, kErnie45, kHunyuanDense, kHelium, kArcee, kBitnet;
-extern const Architecture kMinistral3, kGraniteMoe, kGraniteMoeShared, kFlexOlmo, kErnie45Moe,
-    kDots1, kMinimaxM2;
-extern const Architecture kGptOss, kInternlm3, kCwm, kExaoneMoe, kHunyuanMoe, kDbrx;
-extern const Architecture kLfm2, kMamba, kFalconMamba, kMamba2, kGraniteHybrid, kQwen3Next,
-    kFalconH1, kJamba, kNemotronH, kLfm2Moe;
-extern const Architecture kDeepSeekV2, kDeepSeekV3, kGlm4MoeLite, kMiniCpm3, kMistral4, kYoutu;
-extern const Architecture kBert, kRoberta, kDistilBert, kModernBert, kMpNet, kNomicBert, kGte,
-    kElectra, kAlbert, kEuroBert, kJinaEmbeddings3, kOwnGte, kDeberta, kDebertaV2, kJinaBert,
-    kErnie, kXglm, kCtrl;
-extern const Architecture kLlama4, kLlama4Multimodal, kPhimoe, kBamba, kQwen35, kQwen35Moe,
-    kQwen35Multimodal, kQwen35MoeMultimodal, kMistral3, kJais2, kQwen2VlText, kQwen3VlText,
-    kQwen3VlMoeText, kQwen2Vl, kQwen3Vl, kQwen3VlMoe, kLlava, kLlavaOneVision, kSolarOpen, kAfmoe,
-    kHyperClovaX, kExaone45;
-extern const Architecture kVaultGemma, kGemma3n, kGemma3nMultimodal, kGemma4Unified,
-    kGemma4UnifiedMultimodal, kGraniteSwa, kGraniteMoeSwa, kMellum, kHyV3, kCohere2Moe, kGptNeo,
-    kApertus;
-extern const Architecture kIdefics3, kSmolVlm, kInternVl, kLfm2Vl, kLightOnOcr, kFastVlm, kGotOcr2,
-    kAroundLlama, kVoxtral, kAroundQwen2, kNanoChat, kCodeGen, kDeepSeekV32, kGlmMoeDsa;
-extern const Architecture kGlm4vText, kGlmOcrText, kGlm4vMoeText, kGlm4v, kGlmOcr, kGlm4vMoe,
-    kAyaVision, kCohere2Vision, kDeepSeekVl, kIdefics2, kKimiK25, kMiniCpmV, kOvis2, kQianfanOcr,
-    kVideoLlama3, kHyperClovaVision, kNemotronOmni, kGraniteSpeech;
-extern const Architecture kLfm3, kLfm3Vl, kLaguna, kQwen25OmniText, kQwen3OmniMoeText, kQwen25Omni,
-    kQwen3OmniMoe;
-extern const Architecture kExaone, kIquestCoder, kAxK1, kSarvamMoe, kSarvamMla, kOlmoHybrid,
-    kKimiLinear, kLing3, kPhi4Multimodal, kPhi4Mm, kFlint;
-extern const Architecture kPaddleOcrText, kPaddleOcr, kHunyuanVlText, kHunyuanVl, kDeepSeekOcr2Text,
-    kDeepSeekOcr2, kMolmo2Text, kMolmo2, kGraniteDoclingText, kGranite4Vision, kGraniteDocling,
-    kMiniCpmOcr, kQwen3Asr, kGlmAsr, kFunAsrNano, kVibeVoiceAsr, kMossTranscribe;
-extern const Architecture kLaraMini, kAriaText, kAria, kPersimmon, kBioGpt, kMllamaText, kMllama,
-    kEmu3Text, kEmu3, kFuyu, kOpenAiGpt, kCohereCompass, kCohereCompassVision, kKolibri,
-    kModernBertDecoder, kApertus15Text, kApertus15, kStep35, kStep37, kMiMoV2Flash, kLongcatFlash,
-    kRecurrentGemma, kMinimax;
-
 namespace {
-
-// Adding a family: its file in families/, and its name above and here.
-constexpr std::array kArchitectures = {
-    &kLlama,
-    &kMistral,
-    &kQwen2,
-    &kQwen3,
-    &kGpt2,
-    &kMixtral,
-    &kQwen2Moe,
-    &kQwen3Moe,
-    &kOlmoe,
-    &kGlm4Moe,
-    &kBaichuan,
-    &kBloom,
-    &kFalcon,
-    &kGptBigcode,
-    &kGptJ,
-    &kGptNeox,
-    &kInternlm2,
-    &kMpt,
-    &kOpt,
-    &kPhi,
-    &kPhi3,
-    &kStablelm,
-    &kStarcoder2,
-    &kGemma,
-    &kGemma2,
-    &kGemma3,
-    &kGemma3Multimodal,
-    &kGemma3n,
-    &kGemma3nMultimodal,
-    &kGemma4,
-    &kGemma4Multimodal,
-    &kCohere,
-    &kCohere2,
-    &kOlmo,
-    &kOlmo2,
-    &kOlmo3,
-    &kGranite,
-    &kGlm,
-    &kGlm4,
-    &kSmolLm3,
-    &kSeedOss,
-    &kGptOss,
-    &kInternlm3,
-    &kCwm,
-    &kExaoneMoe,
-    &kHunyuanMoe,
-    &kDbrx,
-    &kExaone4,
-    &kNemotron,
-    &kErnie45,
-    &kHunyuanDense,
-    &kHelium,
-    &kArcee,
-    &kBitnet,
-    &kMinistral3,
-    &kGraniteMoe,
-    &kGraniteMoeShared,
-    &kFlexOlmo,
-    &kErnie45Moe,
-    &kDots1,
-    &kMinimaxM2,
-    &kLfm2,
-    &kMamba,
-    &kFalconMamba,
-    &kMamba2,
-    &kGraniteHybrid,
-    &kQwen3Next,
-    &kFalconH1,
-    &kJamba,
-    &kNemotronH,
-    &kLfm2Moe,
-    &kDeepSeekV2,
-    &kDeepSeekV3,
-    &kDeepSeekV32,
-    &kGlmMoeDsa,
-    &kGlm4MoeLite,
-    &kMiniCpm3,
-    &kMistral4,
-    &kYoutu,
-    &kLlama4,
-    &kLlama4Multimodal,
-    &kPhimoe,
-    &kBamba,
-    &kQwen35,
-    &kQwen35Moe,
-    &kQwen35Multimodal,
-    &kQwen35MoeMultimodal,
-    &kMistral3,
-    &kJais2,
-    &kAfmoe,
-    &kHyperClovaX,
-    &kExaone45,
-    &kVaultGemma,
-    &kGemma4Unified,
-    &kGemma4UnifiedMultimodal,
-    &kGraniteSwa,
-    &kGraniteMoeSwa,
-    &kMellum,
-    &kHyV3,
-    &kCohere2Moe,
-    &kGptNeo,
-    &kApertus,
-    &kQwen2VlText,
-    &kQwen3VlText,
-    &kQwen3VlMoeText,
-    &kQwen2Vl,
-    &kQwen3Vl,
-    &kQwen3VlMoe,
-    &kLlava,
-    &kLlavaOneVision,
-    &kIdefics3,
-    &kSmolVlm,
-    &kInternVl,
-    &kLfm2Vl,
-    &kLightOnOcr,
-    &kFastVlm,
-    &kGotOcr2,
-    &kAroundLlama,
-    &kVoxtral,
-    &kAroundQwen2,
-    &kNanoChat,
-    &kCodeGen,
-    &kSolarOpen,
-    &kBert,
-    &kRoberta,
-    &kDistilBert,
-    &kModernBert,
-    &kMpNet,
-    &kNomicBert,
-    &kGte,
-    &kElectra,
-    &kAlbert,
-    &kDeberta,
-    &kDebertaV2,
-    &kJinaBert,
-    &kErnie,
-    &kEuroBert,
-    &kJinaEmbeddings3,
-    &kOwnGte,
-    &kGlm4vText,
-    &kGlmOcrText,
-    &kGlm4vMoeText,
-    &kGlm4v,
-    &kGlmOcr,
-    &kGlm4vMoe,
-    &kAyaVision,
-    &kCohere2Vision,
-    &kDeepSeekVl,
-    &kIdefics2,
-    &kKimiK25,
-    &kMiniCpmV,
-    &kOvis2,
-    &kQianfanOcr,
-    &kVideoLlama3,
-    &kHyperClovaVision,
-    &kNemotronOmni,
-    &kGraniteSpeech,
-    &kLfm3,
-    &kLfm3Vl,
-    &kLaguna,
-    &kQwen25OmniText,
-    &kQwen3OmniMoeText,
-    &kQwen25Omni,
-    &kQwen3OmniMoe,
-    &kExaone,
-    &kIquestCoder,
-    &kAxK1,
-    &kSarvamMoe,
-    &kSarvamMla,
-    &kOlmoHybrid,
-    &kKimiLinear,
-    &kLing3,
-    &kPhi4Multimodal,
-    &kPhi4Mm,
-    &kFlint,
-    &kMiMoV2Flash,
-    &kLongcatFlash,
-    &kRecurrentGemma,
-    &kMinimax,
-    &kPaddleOcrText,
-    &kPaddleOcr,
-    &kHunyuanVlText,
-    &kHunyuanVl,
-    &kDeepSeekOcr2Text,
-    &kDeepSeekOcr2,
-    &kMolmo2Text,
-    &kMolmo2,
-    &kGraniteDoclingText,
-    &kGranite4Vision,
-    &kGraniteDocling,
-    &kMiniCpmOcr,
-    &kQwen3Asr,
-    &kGlmAsr,
-    &kFunAsrNano,
-    &kVibeVoiceAsr,
-    &kMossTranscribe,
-    &kLaraMini,
-    &kAriaText,
-    &kAria,
-    &kPersimmon,
-    &kBioGpt,
-    &kMllamaText,
-    &kMllama,
-    &kEmu3Text,
-    &kEmu3,
-    &kFuyu,
-    &kOpenAiGpt,
-    &kCohereCompass,
-    &kCohereCompassVision,
-    &kKolibri,
-    &kModernBertDecoder,
-    &kApertus15Text,
-    &kApertus15,
-    &kStep35,
-    &kStep37,
-    &kXglm,
-    &kCtrl,
-};
 
 constexpr const char* kConfigFile = "config.json";
 constexpr const char* kGenerationConfigFile = "generation_config.json";
@@ -349,7 +85,7 @@ Task task_of(const JsonReader& config,
 
 [[noreturn]] void fail_unknown(const std::string& field, std::string_view name) {
   std::string known;
-  for (const Architecture* architecture : kArchitectures) {
+  for (const Architecture* architecture : architectures()) {
     known += fmt::format("{}{}", known.empty() ? "" : ", ", architecture->names.front());
   }
   throw Error(Code::kUnsupported,
@@ -358,7 +94,7 @@ Task task_of(const JsonReader& config,
 
 const Architecture& find_text_architecture(const JsonReader& text) {
   const std::string type = text.string_or("model_type", "");
-  for (const Architecture* architecture : kArchitectures) {
+  for (const Architecture* architecture : architectures()) {
     if (architecture->default_text.empty() && has(architecture->model_types, type)) {
       return *architecture;
     }
@@ -632,29 +368,25 @@ void make_embedder(LoadedConfig& model) {
   model.config.tied_embeddings = true;
 }
 
-std::span<const Architecture* const> architectures() {
-  return kArchitectures;
-}
-
 const Architecture& find_architecture(const JsonReader& config) {
   const std::vector<std::string> names = config.strings_or_empty("architectures");
   const std::string model_type = config.string_or("model_type", "");
   for (const std::string& name : names) {
-    for (const Architecture* architecture : kArchitectures) {
+    for (const Architecture* architecture : architectures()) {
       const std::string_view other = architecture->computed_by;
       if (other.empty() || !has(architecture->model_types, model_type)) continue;
       if (name == other || stem_of(name) == stem_of(other)) return *architecture;
     }
-    for (const Architecture* architecture : kArchitectures) {
+    for (const Architecture* architecture : architectures()) {
       if (has(architecture->names, name)) return *architecture;
     }
-    for (const Architecture* architecture : kArchitectures) {
+    for (const Architecture* architecture : architectures()) {
       const auto is_stem = [&](std::string_view other) { return stem_of(other) == stem_of(name); };
       if (std::ranges::any_of(architecture->names, is_stem)) return *architecture;
     }
   }
   if (!names.empty()) fail_unknown(config.path_of("architectures"), names.front());
-  for (const Architecture* architecture : kArchitectures) {
+  for (const Architecture* architecture : architectures()) {
     if (has(architecture->model_types, model_type)) return *architecture;
   }
   fail_unknown(config.path_of("model_type"), model_type);

@@ -326,6 +326,32 @@ std::vector<std::string> read_layer_names(const JsonReader& config,
                    model.num_layers, names.size()));
 }
 
+void name_layers(const JsonReader& config,
+                 std::string_view numbers,
+                 std::string_view names,
+                 const char* of_zero,
+                 const char* of_one,
+                 Json& out) {
+  if (config.has(names) || !config.has(numbers)) return;
+  const Json& given = config.json().at(std::string(numbers));
+  const bool is_list = given.is_array() && std::ranges::all_of(given, [](const Json& number) {
+                         return number == 0 || number == 1;
+                       });
+  if (!is_list) {
+    throw Error(Code::kInvalidArgument, fmt::format("{}: expected a list of 0 and 1, got {}",
+                                                    config.path_of(numbers), given.dump()));
+  }
+  Json list = Json::array();
+  for (const Json& number : given) list.push_back(number == 1 ? of_one : of_zero);
+  out[std::string(names)] = std::move(list);
+}
+
+void end_context_at(int32_t tokens, ModelConfig& model) {
+  if (tokens >= model.max_positions) return;
+  model.stated_positions = model.max_positions;
+  model.max_positions = tokens;
+}
+
 void read_windows(const JsonReader& config, const WindowFields& fields, ModelConfig& model) {
   std::vector<bool> layers = read_layer_types(config, model);
   const int64_t window = window_size(config, fields);

@@ -1,4 +1,5 @@
-// What the readers of RecurrentGemma and MiniMax make of their own fields, and what they refuse.
+// What the readers of RecurrentGemma, MiniMax and MiniMax M3 make of their own fields, and what
+// they refuse.
 #include <string>
 #include <utility>
 
@@ -157,6 +158,45 @@ TEST_CASE("what MiniMax can't be is refused by name") {
              Catch::Contains("mlp_alpha_factor: expected a number that a float holds"));
   CHECK_THAT(refused(kMinimax, {{"rotary_dim", 64}}, Code::kUnsupported),
              Catch::Contains("rotary_dim"));
+}
+
+const std::string kMinimaxM3 = "MiniMaxM3VLForCausalLM";
+
+TEST_CASE("MiniMax M3 ends the context where its layers would choose among blocks") {
+  const Json layers = {{"num_hidden_layers", 3}};
+  CHECK(load(kMinimaxM3, layers).config.max_positions == 524288);
+  const Json published = {{"num_hidden_layers", 3},
+                          {"hidden_act", "swigluoai"},
+                          {"moe_layer_freq", {0, 1, 1}},
+                          {"sparse_attention_config",
+                           {{"sparse_attention_freq", {0, 0, 1}},
+                            {"sparse_block_size", 64},
+                            {"sparse_topk_blocks", 8}}}};
+  const ModelConfig model = load(kMinimaxM3, published).config;
+  CHECK(model.max_positions == 512);
+  CHECK(model.stated_positions == 524288);
+  CHECK(model.layers[0].mlp == MlpKind::kDense);
+  CHECK(model.layers[1].mlp == MlpKind::kExperts);
+  CHECK(model.intermediate_size == 12288);
+  CHECK(model.experts.intermediate_size == 3072);
+  CHECK(model.gate_limits.up_offset == 1.0F);
+  const Json own = {{"num_hidden_layers", 2},
+                    {"layer_types", {"full_attention", "minimax_m3_sparse"}}};
+  CHECK(load(kMinimaxM3, own).config.max_positions == 2048);
+}
+
+TEST_CASE("what MiniMax M3 can't be is refused by name") {
+  CHECK_THAT(refused(kMinimaxM3, {{"num_hidden_layers", 1}, {"layer_types", {"sliding_attention"}}},
+                     Code::kInvalidArgument),
+             Catch::Contains("layer_types: entry 0: expected full_attention or minimax_m3_sparse"));
+  CHECK_THAT(refused(kMinimaxM3, {{"moe_layer_freq", {1, 2}}}, Code::kInvalidArgument),
+             Catch::Contains("moe_layer_freq: expected a list of 0 and 1"));
+  CHECK_THAT(refused(kMinimaxM3, {{"num_hidden_layers", 2}, {"moe_layer_freq", {1}}},
+                     Code::kInvalidArgument),
+             Catch::Contains("expected 2 entries, one per layer, got 1"));
+  CHECK_THAT(refused(kMinimaxM3, {{"sparse_attention_config", {{"sparse_swizzle", 1}}}},
+                     Code::kInvalidArgument),
+             Catch::Contains("sparse_swizzle"));
 }
 
 }  // namespace

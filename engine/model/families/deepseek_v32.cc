@@ -19,14 +19,6 @@
 namespace tgi {
 namespace {
 
-// REQUIRES: the ropes are read, which may widen the context.
-void end_context_where_tokens_are_chosen(const JsonReader& config, ModelConfig& model) {
-  const int32_t chosen = read_size(config, "index_topk", 2048, kMaxPositions);
-  if (chosen >= model.max_positions) return;
-  model.stated_positions = model.max_positions;
-  model.max_positions = chosen;
-}
-
 void read_layers_with_experts(const JsonReader& config, ModelConfig& model) {
   if (!read_mlp_layer_types(config, model)) read_first_sparse_layer(config, 3, model);
 }
@@ -51,7 +43,7 @@ ModelConfig read_deepseek_v32(const JsonReader& config) {
                          .default_scale = 2.5},
                         model);
   read_layers_with_experts(config, model);
-  end_context_where_tokens_are_chosen(config, model);
+  end_context_at(read_size(config, "index_topk", 2048, kMaxPositions), model);
   return model;
 }
 
@@ -76,7 +68,7 @@ ModelConfig read_glm_moe_dsa(const JsonReader& config) {
                          .default_scale = 2.5},
                         model);
   read_layers_with_experts(config, model);
-  end_context_where_tokens_are_chosen(config, model);
+  end_context_at(read_size(config, "index_topk", 2048, kMaxPositions), model);
   return model;
 }
 

@@ -20,27 +20,6 @@
 namespace tgi {
 namespace {
 
-// A list of names of a list of 0 and 1, where there is no list of names yet.
-void name_layers(const JsonReader& config,
-                 std::string_view numbers,
-                 std::string_view names,
-                 const char* of_zero,
-                 const char* of_one,
-                 Json& out) {
-  if (config.has(names) || !config.has(numbers)) return;
-  const Json& given = config.json().at(std::string(numbers));
-  const bool is_list = given.is_array() && std::ranges::all_of(given, [](const Json& number) {
-                         return number == 0 || number == 1;
-                       });
-  if (!is_list) {
-    throw Error(Code::kInvalidArgument, fmt::format("{}: expected a list of 0 and 1, got {}",
-                                                    config.path_of(numbers), given.dump()));
-  }
-  Json list = Json::array();
-  for (const Json& number : given) list.push_back(number == 1 ? of_one : of_zero);
-  out[std::string(names)] = std::move(list);
-}
-
 // The rotations, of fields that stand by themselves in published files.
 Json default_ropes(const JsonReader& config) {
   const double partial = config.number_or("partial_rotary_factor", 0.334);
