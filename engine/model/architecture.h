@@ -174,6 +174,7 @@ enum class Role : uint8_t {
   kExpertDown,
   kExpertGateBias,
   kExpertUpBias,
+  kExpertGateUpBias,
   kExpertDownBias,
   kCount,
 };

@@ -45,7 +45,7 @@ extern const Architecture kPaddleOcrText, kPaddleOcr, kHunyuanVlText, kHunyuanVl
 extern const Architecture kLaraMini, kAriaText, kAria, kPersimmon, kBioGpt, kMllamaText, kMllama,
     kEmu3Text, kEmu3, kFuyu, kOpenAiGpt, kCohereCompass, kCohereCompassVision, kKolibri,
     kModernBertDecoder, kApertus15Text, kApertus15, kStep35, kStep37, kMiMoV2Flash, kLongcatFlash,
-    kRecurrentGemma, kMinimax, kMinimaxM3, kMinimaxM3Seeing;
+    kRecurrentGemma, kMinimax, kMinimaxM3, kMinimaxM3Seeing, kPrivacyFilter;
 
 namespace {
 
@@ -232,6 +232,7 @@ constexpr std::array kArchitectures = {
     &kMinimax,
     &kMinimaxM3,
     &kMinimaxM3Seeing,
+    &kPrivacyFilter,
     &kPaddleOcrText,
     &kPaddleOcr,
     &kHunyuanVlText,

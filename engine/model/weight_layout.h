@@ -64,7 +64,7 @@ inline constexpr std::array<LinearPart, 1> kSharedOutputGateParts = {
 inline constexpr std::array<LinearPart, 3> kExpertGateUpParts = {{
     {Role::kExpertGate, Role::kExpertGateBias},
     {Role::kExpertUp, Role::kExpertUpBias},
-    {Role::kExpertGateUp, Role::kCount},
+    {Role::kExpertGateUp, Role::kExpertGateUpBias},
 }};
 inline constexpr std::array<LinearPart, 1> kExpertDownParts = {
     {{Role::kExpertDown, Role::kExpertDownBias}}};

@@ -12,6 +12,29 @@ std::string_view group_of(std::string_view label) {
   return dash == std::string_view::npos ? label : label.substr(dash + 1);
 }
 
+// What a label says about its token's place in an entity.
+struct Place {
+  bool is_in_one = false;
+  bool begins = false;
+  bool ends = false;
+};
+
+Place place_of(std::string_view label) {
+  if (label.size() < 2 || label[1] != '-') return {};
+  switch (label[0]) {
+    case 'B':
+      return {.is_in_one = true, .begins = true};
+    case 'I':
+      return {.is_in_one = true};
+    case 'E':
+      return {.is_in_one = true, .ends = true};
+    case 'S':
+      return {.is_in_one = true, .begins = true, .ends = true};
+    default:
+      return {};
+  }
+}
+
 // Where each character begins, and the end.
 std::vector<size_t> character_offsets(std::string_view text) {
   std::vector<size_t> out;
@@ -31,11 +54,12 @@ std::vector<Entity> group_entities(std::span<const LabelledToken> tokens, std::s
   bool is_open = false;
   for (const LabelledToken& token : tokens) {
     const std::string_view group = group_of(token.label);
-    const bool goes_on = token.label.starts_with("I-") && is_open && out.back().group == group;
-    if (!goes_on && !token.label.starts_with("B-") && !token.label.starts_with("I-")) {
+    const Place place = place_of(token.label);
+    if (!place.is_in_one) {
       is_open = false;
       continue;
     }
+    const bool goes_on = !place.begins && is_open && out.back().group == group;
     if (!goes_on) {
       out.push_back({.group = std::string(group),
                      .score = 0,
@@ -43,8 +67,8 @@ std::vector<Entity> group_entities(std::span<const LabelledToken> tokens, std::s
                      .begin = token.begin,
                      .end = token.end});
       num_tokens = 0;
-      is_open = true;
     }
+    is_open = !place.ends;
     Entity& entity = out.back();
     entity.score = (entity.score * static_cast<double>(num_tokens) + token.score) /
                    static_cast<double>(num_tokens + 1);

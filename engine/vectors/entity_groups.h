@@ -1,5 +1,6 @@
 // Named entities of a text out of a label for each token: LoRAX's way of putting them together. A
-// label B-X begins an entity of the group X, I-X goes on with one that is of X; others are none.
+// label B-X begins an entity of the group X, I-X goes on with one that is of X, E-X does so for the
+// last time, S-X is one by itself; others are none.
 #pragma once
 
 #include <cstdint>

@@ -25,6 +25,24 @@ TEST_CASE("B begins an entity, I of its group goes on with it, and its score is 
   CHECK(found[3] == Entity{.group = "LOC", .score = 0.5, .word = "rome", .begin = 20, .end = 24});
 }
 
+TEST_CASE("E is an entity's last token, and S an entity by itself") {
+  const std::vector<LabelledToken> tokens = {
+      {.label = "B-X", .score = 1, .begin = 0, .end = 1},
+      {.label = "I-X", .score = 0.5, .begin = 1, .end = 2},
+      {.label = "E-X", .score = 0.75, .begin = 2, .end = 3},
+      {.label = "I-X", .score = 1, .begin = 3, .end = 4},  // begins another, as one was ended
+      {.label = "S-X", .score = 1, .begin = 4, .end = 5},
+      {.label = "E-Y", .score = 1, .begin = 5, .end = 6},
+      {.label = "X", .score = 1, .begin = 6, .end = 7},
+  };
+  const std::vector<Entity> found = group_entities(tokens, "abcdefg");
+  REQUIRE(found.size() == 4);
+  CHECK(found[0] == Entity{.group = "X", .score = 0.75, .word = "abc", .begin = 0, .end = 3});
+  CHECK(found[1].word == "d");
+  CHECK(found[2].word == "e");
+  CHECK(found[3] == Entity{.group = "Y", .score = 1, .word = "f", .begin = 5, .end = 6});
+}
+
 TEST_CASE("labels that are no parts of entities end the one before") {
   const std::vector<LabelledToken> tokens = {
       {.label = "B-X", .score = 1, .begin = 0, .end = 1},
