@@ -38,17 +38,20 @@ class Runner(TimedRunner):
 
         self.openvino = openvino
         self.genai = openvino_genai
+        # Ours is bf16; on processors without instructions for it OpenVINO takes none but f32.
+        has_bf16 = "BF16" in openvino.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
+        cache = "bf16" if has_bf16 else "f32"
         scheduler = openvino_genai.SchedulerConfig()
         scheduler.enable_prefix_caching = False
         scheduler.max_num_seqs = 128
         scheduler.max_num_batched_tokens = settings["openvino_batch_tokens"]
         scheduler.cache_size = 2
         self.pipe = openvino_genai.ContinuousBatchingPipeline(
-            path, scheduler, "CPU", {"INFERENCE_NUM_THREADS": settings["threads"], "KV_CACHE_PRECISION": "bf16"})
+            path, scheduler, "CPU", {"INFERENCE_NUM_THREADS": settings["threads"], "KV_CACHE_PRECISION": cache})
         config = config_of(shape)
         table = 0 if config["tie_word_embeddings"] else embedding_values(config) * (2 if precision == "bf16" else 1)
         self.weight_bytes = pathlib.Path(path, "openvino_model.bin").stat().st_size - table
-        self.about = f"{PRECISIONS[precision]}, {settings['threads']} threads, KV cache bf16"
+        self.about = f"{PRECISIONS[precision]}, {settings['threads']} threads, KV cache {cache}"
         self.last_id = 0
 
     def run(self, prompts, num_new_tokens):
