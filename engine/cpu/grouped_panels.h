@@ -15,7 +15,7 @@ namespace tgi {
 
 // A row of a "grouped" piece.
 struct GroupedRow {
-  const int8_t* codes = nullptr;  // (cols); null: a row that is not there
+  const int8_t* codes = nullptr;  // (cols)
   const float* scales = nullptr;  // (num_groups)
   const int8_t* zeros = nullptr;  // (optional) (num_groups)
   const float* minima = nullptr;  // (optional) (num_groups)

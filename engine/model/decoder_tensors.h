@@ -249,6 +249,14 @@ inline constexpr auto kMixtralExpertTensors = std::to_array<TensorSpec>({
     {Role::kExpertDown, "model.layers.{layer}.block_sparse_moe.experts.{expert}.w2.weight",
      Dim::kHidden, Dim::kExpertIntermediate, Split::kColumns, has_experts},
 });
+inline constexpr auto kMixtralSharedExpertsTensors = std::to_array<TensorSpec>({
+    {Role::kSharedGate, "model.layers.{layer}.block_sparse_moe.shared_experts.gate_proj.weight",
+     Dim::kSharedIntermediate, Dim::kHidden, Split::kRows, has_shared_expert},
+    {Role::kSharedUp, "model.layers.{layer}.block_sparse_moe.shared_experts.up_proj.weight",
+     Dim::kSharedIntermediate, Dim::kHidden, Split::kRows, has_shared_expert},
+    {Role::kSharedDown, "model.layers.{layer}.block_sparse_moe.shared_experts.down_proj.weight",
+     Dim::kHidden, Dim::kSharedIntermediate, Split::kColumns, has_shared_expert},
+});
 
 // Experts as Qwen and DeepSeek name them, in the layers that have them.
 inline constexpr auto kExpertTensors = std::to_array<TensorSpec>({

@@ -77,6 +77,14 @@ void read_experts(const JsonReader& config, const ExpertFields& fields, ModelCon
                                  : config.boolean_or(fields.normalises_name, fields.normalises);
 }
 
+GateLimits read_swiglu_limits(const JsonReader& config) {
+  const float limit = read_positive(config, "swiglu_limit", 7.0);
+  return {.limit = limit,
+          .up_limit = limit,
+          .slope = read_positive(config, "swiglu_alpha", 1.702),
+          .up_offset = 1.0F};
+}
+
 void read_deepseek_experts(const JsonReader& config,
                            const ExpertFields& defaults,
                            ModelConfig& model) {

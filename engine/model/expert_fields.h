@@ -90,6 +90,9 @@ inline constexpr int64_t kMaxExperts = 1 << 14;
 // Sets model.experts. Throws kInvalidArgument for more experts per token than there are.
 void read_experts(const JsonReader& config, const ExpertFields& fields, ModelConfig& model);
 
+// gpt-oss's gate: swiglu_limit of gate and up, swiglu_alpha for the slope, and 1 added to up.
+GateLimits read_swiglu_limits(const JsonReader& config);
+
 // DeepSeek V3's: chosen by sigmoids with a bias, in groups, beside shared experts. Throws
 // kInvalidArgument for counts that don't fit.
 void read_deepseek_experts(const JsonReader& config,

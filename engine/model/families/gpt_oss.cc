@@ -37,18 +37,13 @@ void default_to_bf16(const JsonReader& config, ModelConfig& model) {
   if (!config.has("dtype") && !config.has("torch_dtype")) model.checkpoint_dtype = DType::kBF16;
 }
 
-// The offset is the same in all of them.
 GateLimits read_limits(const JsonReader& config, const ModelConfig& model) {
   if (model.activation != Activation::kSilu) {
     throw Error(Code::kUnsupported,
                 fmt::format("{}: this family's gate is silu, got {}", config.path_of("hidden_act"),
                             config.json().at("hidden_act").dump()));
   }
-  const float limit = read_positive(config, "swiglu_limit", 7.0);
-  return {.limit = limit,
-          .up_limit = limit,
-          .slope = read_positive(config, "swiglu_alpha", 1.702),
-          .up_offset = 1.0F};
+  return read_swiglu_limits(config);
 }
 
 // The softmax over the chosen is that over all, divided by their sum.
@@ -112,6 +107,18 @@ ModelConfig read_privacy_filter(const JsonReader& given) {
   return model;
 }
 
+constexpr auto kGptOssBlockFields = std::to_array<KnownField>({
+    read_or_null("attention_bias"),
+    read("num_local_experts"),
+    read("num_experts_per_tok"),
+    read("swiglu_limit"),
+    read("swiglu_alpha"),
+    harmless("initial_context_length", "the scaling of rope says how long it was"),
+    harmless("router_aux_loss_coef", kTrainsRouter),
+    harmless("output_router_logits", kTrainsRouter),
+    harmless_if("mlp_bias", "[true]", "experts and their router have biases"),
+});
+
 constexpr auto kPrivacyFilterFields = join_fields(
     std::to_array<KnownField>({
         harmless("hidden_act", "gates are silu, whatever it says"),
@@ -119,34 +126,17 @@ constexpr auto kPrivacyFilterFields = join_fields(
         harmless("classifier_dropout", kOnlyTraining),
         harmless("bidirectional_context", "all tokens see what is near on both sides"),
         harmless("is_causal", "all tokens see what is near on both sides"),
-        read_or_null("attention_bias"),
         read("sliding_window"),
-        read("num_local_experts"),
-        read("num_experts_per_tok"),
-        read("swiglu_limit"),
-        read("swiglu_alpha"),
-        harmless("initial_context_length", "the scaling of rope says how long it was"),
-        harmless("router_aux_loss_coef", kTrainsRouter),
-        harmless("output_router_logits", kTrainsRouter),
-        harmless_if("mlp_bias", "[true]", "experts and their router have biases"),
     }),
+    kGptOssBlockFields,
     kDecoderFields);
 
-constexpr auto kGptOssFields =
-    join_fields(kDecoderFields,
-                std::to_array<KnownField>({
-                    read_or_null("attention_bias"),
-                    read_or_null("sliding_window"),
-                    read_or_null("layer_types"),
-                    read("num_local_experts"),
-                    read("num_experts_per_tok"),
-                    read("swiglu_limit"),
-                    read("swiglu_alpha"),
-                    harmless("initial_context_length", "the scaling of rope says how long it was"),
-                    harmless("router_aux_loss_coef", kTrainsRouter),
-                    harmless("output_router_logits", kTrainsRouter),
-                    harmless_if("mlp_bias", "[true]", "experts and their router have biases"),
-                }));
+constexpr auto kGptOssFields = join_fields(kDecoderFields,
+                                           std::to_array<KnownField>({
+                                               read_or_null("sliding_window"),
+                                               read_or_null("layer_types"),
+                                           }),
+                                           kGptOssBlockFields);
 
 constexpr auto kGptOssAliases = std::to_array<FieldAlias>({
     {"experts_per_token", "num_experts_per_tok"},

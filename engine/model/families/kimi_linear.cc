@@ -180,15 +180,10 @@ constexpr auto kKimiLinearTensors = join_tensors(
          Dim::kStateChannels},
         {Role::kChoiceBias, "model.layers.{layer}.block_sparse_moe.gate.e_score_correction_bias",
          Dim::kOne, Dim::kExperts, Split::kNone, has_choice_bias},
-        {Role::kSharedGate, "model.layers.{layer}.block_sparse_moe.shared_experts.gate_proj.weight",
-         Dim::kSharedIntermediate, Dim::kHidden, Split::kRows, has_shared_expert},
-        {Role::kSharedUp, "model.layers.{layer}.block_sparse_moe.shared_experts.up_proj.weight",
-         Dim::kSharedIntermediate, Dim::kHidden, Split::kRows, has_shared_expert},
-        {Role::kSharedDown, "model.layers.{layer}.block_sparse_moe.shared_experts.down_proj.weight",
-         Dim::kHidden, Dim::kSharedIntermediate, Split::kColumns, has_shared_expert},
     }),
     kLlamaMlpTensors,
-    kMixtralExpertTensors);
+    kMixtralExpertTensors,
+    kMixtralSharedExpertsTensors);
 
 }  // namespace
 

@@ -99,11 +99,7 @@ ModelConfig read_minimax_m3(const JsonReader& given) {
                                                    .default_bos = 200034,
                                                    .default_eos = 200020});
   model.norm_weight_offset = 1.0F;
-  const float limit = read_positive(config, "swiglu_limit", 7.0);
-  model.gate_limits = {.limit = limit,
-                       .up_limit = limit,
-                       .slope = read_positive(config, "swiglu_alpha", 1.702),
-                       .up_offset = 1.0F};
+  model.gate_limits = read_swiglu_limits(config);
   read_rope(config, model, {.default_theta = 5e6, .takes_partial = true});
   read_experts(config,
                {.num_experts = "num_local_experts",
@@ -210,15 +206,10 @@ constexpr auto kMinimaxM3SeparateTensors = join_tensors(
     kMinimaxM3CommonTensors,
     kLlamaMlpTensors,
     kMixtralExpertTensors,
+    kMixtralSharedExpertsTensors,
     std::to_array<TensorSpec>({
         {Role::kChoiceBias, "model.layers.{layer}.block_sparse_moe.e_score_correction_bias",
          Dim::kOne, Dim::kExperts, Split::kNone, has_choice_bias},
-        {Role::kSharedGate, "model.layers.{layer}.block_sparse_moe.shared_experts.gate_proj.weight",
-         Dim::kSharedIntermediate, Dim::kHidden, Split::kRows, has_shared_expert},
-        {Role::kSharedUp, "model.layers.{layer}.block_sparse_moe.shared_experts.up_proj.weight",
-         Dim::kSharedIntermediate, Dim::kHidden, Split::kRows, has_shared_expert},
-        {Role::kSharedDown, "model.layers.{layer}.block_sparse_moe.shared_experts.down_proj.weight",
-         Dim::kHidden, Dim::kSharedIntermediate, Split::kColumns, has_shared_expert},
     }));
 
 constexpr auto kMinimaxM3Ignored = std::to_array<std::string_view>({

@@ -68,11 +68,7 @@ class Budget {
   }
 
   // For a string of `bytes` that is about to be built. Throws when it would be too long.
-  void charge_text(size_t bytes) {
-    if (bytes > limits_.max_text_bytes) fail_text(bytes);
-    check_memory(bytes);
-    charge(bytes / 16 + 1);
-  }
+  void charge_text(size_t bytes) { charge_appended(bytes, bytes); }
 
   // For `bytes` that are about to be appended to a string, which has `total` afterwards.
   void charge_appended(size_t bytes, size_t total) {
