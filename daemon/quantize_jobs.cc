@@ -1,14 +1,13 @@
 #include "daemon/quantize_jobs.h"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
 
+#include "base/give_way.h"
 #include "base/log.h"
 #include "base/store/store.h"
 #include "engine/gguf/model_files.h"
@@ -18,8 +17,6 @@
 
 namespace tgi::daemon {
 namespace {
-
-constexpr int kLowestPriority = 19;
 
 // What the store is told. It is an index: a job goes on without it.
 class JobNotes {
@@ -174,8 +171,7 @@ void QuantizeJobs::stop_all() {
 }
 
 void QuantizeJobs::run(Job& job, uint64_t session, const ipc::QuantizeParams& params) {
-  // The priority of this thread and of those that it makes.
-  (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kLowestPriority);
+  lower_priority(kLowestPriority);
   const auto on_progress = [&](ipc::ProgressEvent&& event) {
     post(outbox_, {session, std::move(event)});
   };

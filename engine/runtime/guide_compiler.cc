@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/give_way.h"
 #include "engine/dialect/marked_text.h"
 #include "engine/dialect/read_dialects.h"
 #include "engine/dialect/reasoning_budget.h"
@@ -104,6 +105,12 @@ void GuideCompiler::warm_up() {
 }
 
 GuideCompiler::Compiled GuideCompiler::make(const GuidedForm& asked) {
+  Compiled out;
+  run_giving_way([&] { out = make_here(asked); });
+  return out;
+}
+
+GuideCompiler::Compiled GuideCompiler::make_here(const GuidedForm& asked) {
   Grammar grammar;
   std::optional<Rule> text;
   try {

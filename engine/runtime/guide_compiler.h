@@ -1,7 +1,7 @@
 // From what a client says of an answer's form to the guidance of its sequences: reads schemas,
 // patterns and grammars, compiles them against the model's vocabulary, and keeps those that were
-// used last. Thread-safe; a compilation takes the thread that asks and nobody else's, except of
-// those who ask for the same.
+// used last. Thread-safe; a compilation holds up the thread that asks and nobody else's, except of
+// those who ask for the same, and a long one gives way to the engine's threads.
 #pragma once
 
 #include <cstdint>
@@ -72,6 +72,7 @@ class GuideCompiler {
   std::shared_ptr<const guide::Vocabulary> vocabulary();
   Compiled compiled(const GuidedForm& asked);
   Compiled make(const GuidedForm& asked);
+  Compiled make_here(const GuidedForm& asked);
 
   const Tokenizer& tokenizer_;
   const int32_t vocab_size_;
