@@ -136,6 +136,25 @@ TEST_CASE("members that are counted are those of the definition") {
   CHECK(num_made > 50);
 }
 
+TEST_CASE(
+    "an object is not closed to others when its properties can't make up the fewest members") {
+  const auto closed = [](const char* schema) {
+    Grammar grammar;
+    grammar.set_start(add_json_schema(grammar, Json::parse(schema), {.closes_objects = true}));
+    return compile_grammar(grammar);
+  };
+  const auto needs_others = closed(
+      R"({"type":"object","minProperties":2,"properties":{"a":{"type":"null"},"b":{"allOf":[{"type":"string"},{"type":"null"}]},
+          "c":{"not":{}}}})");
+  CHECK(accepts_bytes(needs_others, R"({"a":null,"d":1})"));
+  CHECK_FALSE(accepts_bytes(needs_others, R"({"a":null,"b":null})"));
+  CHECK_FALSE(accepts_bytes(needs_others, R"({"a":null})"));
+  const auto has_enough = closed(
+      R"({"type":"object","minProperties":2,"properties":{"a":{"type":"null"},"b":{"type":"string"}}})");
+  CHECK(accepts_bytes(has_enough, R"({"a":null,"b":""})"));
+  CHECK_FALSE(accepts_bytes(has_enough, R"({"a":null,"b":"","d":1})"));
+}
+
 TEST_CASE("names of counted members differ whatever they are cut into") {
   const char* const schemas[] = {
       R"({"type":"object","minProperties":3})",

@@ -65,6 +65,7 @@ class Writer {
 
   // Names in the order of the schema, so that the first order that is tried mostly is the one.
   void note_names(const Json& schema) {
+    if (schema.is_string()) places_.try_emplace(schema.get<std::string>(), places_.size());
     if (schema.is_array()) {
       for (const Json& part : schema) note_names(part);
     }

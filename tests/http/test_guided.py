@@ -156,3 +156,12 @@ def test_hundreds_of_answers_are_of_their_forms():
     assert out.returncode == 0, out.stdout + out.stderr
     assert re.search(r"^ +0 invalid$", out.stdout, re.M) and re.search(r"^ +0 failed$", out.stdout, re.M), out.stdout
     assert int(re.search(r"^ +(\d+) whole$", out.stdout, re.M)[1]) > 200, out.stdout
+
+
+def test_values_of_random_schemas_are_written_and_others_are_not():
+    """scripts/fuzz_schemas, in short."""
+    out = subprocess.run([sys.executable, str(ROOT / "scripts/fuzz_schemas"), str(BUILD / "bin/try_schemas"), str(ROOT / "assets/demo"),
+                          "--schemas", "400", "--slow", "60"], capture_output=True, text=True, timeout=300, check=False)
+    assert out.returncode == 0, out.stdout + out.stderr
+    assert int(re.search(r"^ +(\d+) compiled$", out.stdout, re.M)[1]) > 200, out.stdout
+    assert int(re.search(r"^ +(\d+) valid values$", out.stdout, re.M)[1]) > 2000, out.stdout

@@ -189,7 +189,7 @@ std::optional<Regex> ItemTexts::in_order(const std::vector<Part>& parts,
 }
 
 bool ItemTexts::is_closed(const ObjectSet& set) const {
-  if (closes_objects_ && set.lists_its_members()) return true;
+  if (closes_objects_ && reader_.algebra().lists_its_members(set)) return true;
   const std::vector<NameClass> classes = reader_.algebra().classes_of(set);
   return std::ranges::all_of(classes,
                              [](const NameClass& names) { return names.value == kNothing; });

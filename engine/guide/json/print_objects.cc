@@ -123,7 +123,7 @@ Expr SchemaPrinter::plain_members(const ObjectSet& set) {
     if (property.value != kNothing) parts.push_back({member(property), property.required});
   }
   const auto num_parts = static_cast<int64_t>(parts.size());
-  const bool is_closed = closes_objects_ && set.lists_its_members();
+  const bool is_closed = closes_objects_ && reader_.algebra().lists_its_members(set);
   const std::optional<Expr> other = is_closed ? std::nullopt : others(set);
   const bool is_counted = set.min_properties > static_cast<int64_t>(set.num_required()) ||
                           (set.max_properties != kUnbounded &&

@@ -166,6 +166,14 @@ std::vector<NameClass> SetAlgebra::classes_of(const ObjectSet& set) {
   return {{pool.any_text(), kAnything}};
 }
 
+bool SetAlgebra::lists_its_members(const ObjectSet& set) const {
+  if (!set.classes.empty() || set.properties().empty()) return false;
+  if (set.min_properties == 0) return true;
+  const auto num_possible = std::ranges::count_if(
+      set.properties(), [&](const Property& each) { return !is_surely_empty(each.value); });
+  return set.min_properties <= num_possible;
+}
+
 Demand SetAlgebra::value_of_other(const ObjectSet& set, const std::string& name) {
   for (const NameClass& names : set.classes) {
     if (names.names == pool.any_text() || pool.matches(names.names, name)) return names.value;

@@ -38,6 +38,9 @@ class SetAlgebra {
 
   // What a name that is no property of the set may have as its value.
   Demand value_of_other(const ObjectSet& set, const std::string& name);
+  // It names members, enough for the fewest that have to be there, and says nothing of others: with
+  // JsonSchemaOptions::closes_objects it gets no others.
+  bool lists_its_members(const ObjectSet& set) const;
   // All names, where the set does not tell them apart.
   std::vector<NameClass> classes_of(const ObjectSet& set);
 

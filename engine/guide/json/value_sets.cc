@@ -77,12 +77,6 @@ size_t ObjectSet::num_required() const {
                                            [](const Property& p) { return p.required; }));
 }
 
-bool ObjectSet::lists_its_members() const {
-  const auto num_possible = std::ranges::count_if(
-      properties_, [](const Property& each) { return each.value != kNothing; });
-  return classes.empty() && !properties_.empty() && min_properties <= num_possible;
-}
-
 const ArraySet& Alternative::array_set() const {
   static const ArraySet every;
   return array ? *array : every;

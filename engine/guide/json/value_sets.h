@@ -72,9 +72,6 @@ class ObjectSet {
   void add(Property property);
   Property& property(size_t index) { return properties_[index]; }
   size_t num_required() const;
-  // It names members, enough for the fewest that have to be there, and says nothing of others: with
-  // JsonSchemaOptions::closes_objects it gets no others.
-  bool lists_its_members() const;
 
   // Names that are no property belong to one of these; empty: all of them may have any value.
   std::vector<NameClass> classes;
