@@ -211,6 +211,11 @@ constexpr bool is_norm_weight(Role role) {
   }
 }
 
+// What is added to the weights of such a norm as they are stored.
+constexpr float norm_offset_of(const ModelConfig& config, Role role) {
+  return role == Role::kFinalNorm && config.final_norm_as_stored ? 0.0F : config.norm_weight_offset;
+}
+
 // Of what draws tokens.
 constexpr bool is_of_head(Role role) {
   switch (role) {

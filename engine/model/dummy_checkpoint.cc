@@ -105,7 +105,8 @@ class DummyCheckpoint final : public Checkpoint {
   DummyCheckpoint(const LoadedConfig& model, uint64_t seed, bool device_makes_matrices)
       : seed_(seed),
         device_makes_matrices_(device_makes_matrices),
-        norm_weight_(1.0F - model.config.norm_weight_offset) {
+        norm_weight_(1.0F - model.config.norm_weight_offset),
+        final_norm_weight_(1.0F - norm_offset_of(model.config, Role::kFinalNorm)) {
     // Made to order, so f16 checkpoints get bf16: no rounding of f16 in the inner loop.
     const DType dtype = model.config.checkpoint_dtype == DType::kF32 ? DType::kF32 : DType::kBF16;
     const TensorTable table(model);
@@ -224,7 +225,8 @@ class DummyCheckpoint final : public Checkpoint {
                     num_words);
       return;
     }
-    const auto one = std::bit_cast<uint32_t>(norm_weight_);
+    const auto one = std::bit_cast<uint32_t>(record.role == Role::kFinalNorm ? final_norm_weight_
+                                                                             : norm_weight_);
     const uint32_t word = dtype == DType::kF32 ? one : (one >> 16) | (one & 0xffff0000U);
     std::fill_n(record.buffer.words.get(), num_words, word);
   }
@@ -232,6 +234,7 @@ class DummyCheckpoint final : public Checkpoint {
   const uint64_t seed_;
   const bool device_makes_matrices_;
   const float norm_weight_;
+  const float final_norm_weight_;
   mutable std::mutex mutex_;
   mutable std::map<std::string, Record, std::less<>> records_;
   mutable std::vector<WordBuffer> kept_;  // guarded by mutex_

@@ -45,7 +45,8 @@ extern const Architecture kPaddleOcrText, kPaddleOcr, kHunyuanVlText, kHunyuanVl
 extern const Architecture kLaraMini, kAriaText, kAria, kPersimmon, kBioGpt, kMllamaText, kMllama,
     kEmu3Text, kEmu3, kFuyu, kOpenAiGpt, kCohereCompass, kCohereCompassVision, kKolibri,
     kModernBertDecoder, kApertus15Text, kApertus15, kStep35, kStep37, kMiMoV2Flash, kLongcatFlash,
-    kRecurrentGemma, kMinimax, kMinimaxM3, kMinimaxM3Seeing, kPrivacyFilter;
+    kRecurrentGemma, kMinimax, kMinimaxM3, kMinimaxM3Seeing, kPrivacyFilter, kMuseGlimmer,
+    kMuseGlimmerSeeing;
 
 namespace {
 
@@ -233,6 +234,8 @@ constexpr std::array kArchitectures = {
     &kMinimaxM3,
     &kMinimaxM3Seeing,
     &kPrivacyFilter,
+    &kMuseGlimmer,
+    &kMuseGlimmerSeeing,
     &kPaddleOcrText,
     &kPaddleOcr,
     &kHunyuanVlText,

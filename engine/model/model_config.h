@@ -256,12 +256,14 @@ struct ModelConfig {
 
   NormKind norm_kind = NormKind::kRms;
   float norm_eps = 1e-5F;
-  float norm_weight_offset = 0.0F;  // 1 where the checkpoint stores weight - 1
-  bool has_inner_norms = false;     // of what the last matrix of each branch reads
-  bool has_post_norms = false;      // after each branch, where the family leaves it to the config
-  bool norms_have_biases = false;   // where the family leaves it to the config
-  bool norms_have_weights = true;   // false: those of stream and head only divide
-  bool norms_embedding = false;     // without a weight, where norms have none
+  float post_norm_eps = 0.0F;         // of the norms behind the branches; 0: norm_eps
+  float norm_weight_offset = 0.0F;    // 1 where the checkpoint stores weight - 1
+  bool final_norm_as_stored = false;  // that of the last norm is 0, whatever the others'
+  bool has_inner_norms = false;       // of what the last matrix of each branch reads
+  bool has_post_norms = false;        // after each branch, where the family leaves it to the config
+  bool norms_have_biases = false;     // where the family leaves it to the config
+  bool norms_have_weights = true;     // false: those of stream and head only divide
+  bool norms_embedding = false;       // without a weight, where the family has none for it
   // Attention and MLP of a layer read the same stream, and their sum is added to it. Else the MLP
   // reads what attention has been added to.
   bool parallel_branches = false;

@@ -240,7 +240,7 @@ class WeightLoader::Loader {
       }
     }
     release(entry);
-    const float offset = model_.config.norm_weight_offset;
+    const float offset = norm_offset_of(model_.config, entry.spec->role);
     if (offset != 0.0F && is_norm_weight(entry.spec->role)) {
       for (float& value : all) value += offset;
     }

@@ -60,7 +60,7 @@ NormArgs Transformer::norm_args(const DeviceVector& weight, const DeviceVector& 
   NormArgs args;
   args.kind = config_.norm_kind;
   args.eps = config_.norm_eps;
-  args.weight = config_.norms_have_weights ? weight.get() : &workspace_.ones;
+  args.weight = weight.get() != nullptr ? weight.get() : &workspace_.ones;
   args.bias = bias.get();
   return args;
 }
@@ -282,6 +282,7 @@ void Transformer::write_whole(Stream& stream, const DeviceVector& post_norm) {
   stream.has_branch = true;
   if (post_norm.get() == nullptr) return;
   NormArgs norm = norm_args(post_norm, {});
+  if (config_.post_norm_eps > 0.0F) norm.eps = config_.post_norm_eps;
   norm.x = stream.branch;
   norm.out = stream.branch;
   device_.norm(norm);

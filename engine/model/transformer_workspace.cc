@@ -152,7 +152,7 @@ Transformer::Workspace Transformer::lay_out(
   out.routed_down = routed.take(expert_cols(config));
   Layout last(base, DType::kF32, 1,
               std::max({attention.offset(), state.offset(), mlp.offset(), routed.offset()}));
-  if (!config.norms_have_weights || config.state.norms_parts ||
+  if (!config.norms_have_weights || config.norms_embedding || config.state.norms_parts ||
       count_layers(config, &LayerPlan::divides_qk) > 0 ||
       count_layers(config, &LayerPlan::divides_v) > 0) {
     out.ones = last.take(std::max({config.hidden_size, kv_heads.head_dim, kv_heads.value_cols(),

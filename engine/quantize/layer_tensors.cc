@@ -42,7 +42,7 @@ float LayerTensors::stored(Role role, float value) const {
 bool LayerTensors::take_out_of_norm(Role weight, Role bias, std::span<float> scales) {
   std::vector<float>& weights = *vector(weight);
   std::vector<float>* biases = vector(bias);
-  const float offset = source_.model().config.norm_weight_offset;
+  const float offset = norm_offset_of(source_.model().config, weight);
   for (size_t i = 0; i < scales.size(); ++i) {
     const float before = weights[i] + offset;
     const float quotient = stored(weight, before / scales[i] - offset);

@@ -40,7 +40,7 @@ def random_values(name, value, generator, storage, is_gpt2):
     if name.endswith(".recurrent_param"):  # states that remember some tokens, and some less
         return 0.7 * noise - 3.0
     centre = 1.0 if is_norm(name) and not (
-        storage.get("zero_centred_norms") and "linear_attn" not in name) else 0.0
+        storage.get("zero_centred_norms") and not any(part in name for part in storage.get("plain_norms", ["linear_attn"]))) else 0.0
     if (value.dim() == 1 and not name.endswith(SMALL)) or is_norm(name):
         return centre + 0.2 * noise
     if name.endswith("A_log"):

@@ -12,6 +12,7 @@ storage, all optional:
   rotary_tables, causal_masks, gamma_beta   what old checkpoints carry along, and how they call their norms
   extra                 neox_tables, mxfp4, stacked_experts, transposed_experts, unread_parts, no_choice_bias, published_names: what is added or stored otherwise (tiny_weights.py)
   zero_centred_norms    the family computes 1 + weight
+  plain_norms           parts of names of those norms that it does not so
   embedding_scale       of the random numbers; small where the head is tied, or each token would repeat itself
   matrix_scale          of the random numbers of the other matrices
   keep_float32          parts of names of tensors that are published in float32
