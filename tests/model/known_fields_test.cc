@@ -605,6 +605,7 @@ std::map<std::string, Change> changes() {
       {"attention_window_size", {32}},
       {"logits_soft_cap", {5.0}},
       {"block_types", {{"attention"}}},
+      {"intermediate_multiple_size", {3}},
       {"post_norm_eps", {1e-4}},
       {"qk_scale_factor", {2.5}},
       {"output_multiplier", {0.7}},

@@ -39,9 +39,7 @@ ModelConfig read_cohere(const JsonReader& config) {
 }
 
 ModelConfig read_cohere_2(const JsonReader& config) {
-  DecoderFields fields = kCohereDecoder;
-  fields.head_dim = "";
-  ModelConfig model = read_cohere_common(config, fields);
+  ModelConfig model = read_cohere_common(config, kCohereDecoder);
   read_windows(
       config,
       {.default_pattern = 4, .pattern_name = "sliding_window_pattern", .null_is_no_window = false},
@@ -154,7 +152,6 @@ constexpr auto kCohereFields = join_fields(kCohereCommonFields,
 constexpr auto kCohereFields2 =
     join_fields(std::to_array<KnownField>({
                     read_or_null("sliding_window_pattern"),
-                    harmless("head_dim", "it is hidden_size / num_attention_heads, always"),
                     harmless_if("use_qk_norm", "[false]", "there are no norms of q and k"),
                     harmless_if("rotary_pct", "[1.0, 1]", "whole heads are rotated"),
                     harmless("order_of_interleaved_layers", "layer_types and its pattern say it"),

@@ -62,9 +62,7 @@ void read_compass_ropes(const JsonReader& config, ModelConfig& model) {
 }
 
 ModelConfig read_compass(const JsonReader& config) {
-  DecoderFields fields = kCohereDecoder;
-  fields.head_dim = "";
-  ModelConfig model = read_decoder_config(config, fields);
+  ModelConfig model = read_decoder_config(config, kCohereDecoder);
   model.norm_kind = NormKind::kLayer;
   model.parallel_branches = true;
   model.attention_bias = config.boolean_or("attention_bias", false);
@@ -83,7 +81,6 @@ constexpr auto kCompassFields = join_fields(
         read_or_null("layer_types"),
         read_or_null("sliding_window"),
         harmless_if("rms_norm_eps", "[]", "the norms are not of that kind"),
-        harmless("head_dim", "it is hidden_size / num_attention_heads, always"),
         harmless("sliding_window_pattern", "layer_types says which layers have windows"),
         harmless("pooling", "is about sentences that are classified"),
     }),
