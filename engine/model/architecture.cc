@@ -243,12 +243,23 @@ void take_part(const Architecture& architecture, const JsonReader& config, Json&
   json = std::move(part);
 }
 
+// Some files say a part of text_config a second time.
+void drop_repeated_text_fields(const Architecture& architecture, Json& config) {
+  const Json text = config.value("text_config", Json());
+  if (!text.is_object()) return;
+  std::erase_if(config.get_ref<Json::object_t&>(), [&](const auto& field) {
+    const auto found = text.find(field.first);
+    if (found == text.end() || *found != field.second) return false;
+    const KnownField* const known = find_field(architecture.fields, generic_fields(), field.first);
+    return known == nullptr || known->use == FieldUse::kHarmlessIf;
+  });
+}
+
 // Old files have the text model's fields beside their own.
 void nest_text_fields(const Architecture& architecture, Json& config) {
-  if (architecture.default_text.empty() || config.contains("text_config") ||
-      !config.contains("num_hidden_layers")) {
-    return;
-  }
+  if (architecture.default_text.empty()) return;
+  if (config.contains("text_config")) return drop_repeated_text_fields(architecture, config);
+  if (!config.contains("num_hidden_layers")) return;
   Json text = Json::object();
   for (const auto& [name, value] : config.items()) {
     if (find_field(architecture.fields, generic_fields(), name) == nullptr) text[name] = value;

@@ -82,8 +82,8 @@ inline constexpr ExpertFields kMixtralExperts = {.num_experts = "num_local_exper
 // name alone since version 5.24.
 inline constexpr auto kExpertAliases =
     std::to_array<FieldAlias>({{"num_local_experts", "num_experts"}});
-inline constexpr auto kDeepSeekExpertAliases =
-    std::to_array<FieldAlias>({{"num_local_experts", "n_routed_experts"}});
+inline constexpr auto kDeepSeekExpertAliases = std::to_array<FieldAlias>(
+    {{"num_local_experts", "n_routed_experts"}, {"num_experts", "n_routed_experts"}});
 
 inline constexpr int64_t kMaxExperts = 1 << 14;
 

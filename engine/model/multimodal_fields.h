@@ -18,6 +18,7 @@ inline constexpr auto kMultimodalFields = std::to_array<KnownField>({
     read_or_null("text_config"),
     read_or_null("tie_word_embeddings"),
     harmless_if("is_causal", "[true]", "the text model's own part says it"),
+    harmless("_vocab_size", "the text model's own part says it"),
     harmless("vision_config", kImages),
     harmless("boi_token_index", kImages),
     harmless("eoi_token_index", kImages),

@@ -351,7 +351,10 @@ bool is_nested(const JsonReader& object) {
 // agree.
 JsonReader object_of_layers(const JsonReader& object, std::string_view layer_type) {
   if (!is_nested(object)) return object;
-  object.refuse_unknown({std::begin(kLayerTypes), std::end(kLayerTypes)});
+  std::vector<std::string_view> known(std::begin(kLayerTypes), std::end(kLayerTypes));
+  // Some files have these of an object of one kind, too, which nobody reads.
+  known.insert(known.end(), {"rope_type", kThetaName});
+  object.refuse_unknown(known);
   if (!layer_type.empty()) {
     static const Json kNothing = Json::object();
     return object.has(layer_type) ? object.object(layer_type)

@@ -152,6 +152,7 @@ constexpr auto kCohereFields = join_fields(kCohereCommonFields,
 constexpr auto kCohereFields2 =
     join_fields(std::to_array<KnownField>({
                     read_or_null("sliding_window_pattern"),
+                    harmless("_sliding_window_pattern", "layer_types stands beside it"),
                     harmless_if("use_qk_norm", "[false]", "there are no norms of q and k"),
                     harmless_if("rotary_pct", "[1.0, 1]", "whole heads are rotated"),
                     harmless("order_of_interleaved_layers", "layer_types and its pattern say it"),

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "base/error.h"
@@ -23,38 +24,33 @@ namespace {
 constexpr std::string_view kCompassTypes[] = {"full_attention", "sliding_attention"};
 constexpr std::string_view kCompassRopes = "rope_parameters";
 
-// Whether each type of layer has a rotation of its own. Published files have strays beside those
-// objects, which nobody reads: they go.
-bool take_compass_ropes(Json& config) {
-  const auto ropes = config.find(kCompassRopes);
-  if (ropes == config.end() || !ropes->is_object()) return false;
-  const bool is_nested = std::ranges::any_of(
-      kCompassTypes, [&](std::string_view type) { return ropes->contains(type); });
-  if (!is_nested) return false;
-  ropes->erase("rope_theta");
-  ropes->erase("rope_type");
-  return true;
+// Whether each type of layer has a rotation of its own.
+bool has_compass_ropes(const JsonReader& config) {
+  if (!config.has(kCompassRopes)) return false;
+  const Json& ropes = config.json().at(std::string(kCompassRopes));
+  return std::ranges::any_of(kCompassTypes,
+                             [&](std::string_view type) { return ropes.contains(type); });
 }
 
 void read_compass_ropes(const JsonReader& config, ModelConfig& model) {
-  Json json = config.json();
-  const bool is_nested = take_compass_ropes(json);
+  const bool is_nested = has_compass_ropes(config);
+  const auto ropes = [&]() -> const Json& { return config.json().at(std::string(kCompassRopes)); };
   for (const std::string_view type : kCompassTypes) {
     const bool is_windowed = type != kCompassTypes[0];
     const auto is_meant = [&](const LayerPlan& layer) {
       return (layer.sliding_window > 0) == is_windowed;
     };
     if (std::ranges::none_of(model.layers, is_meant)) continue;
-    if (is_nested && !json[kCompassRopes].contains(type)) {
+    if (is_nested && !ropes().contains(type)) {
       throw Error(Code::kInvalidArgument,
                   fmt::format("{}.{}: expected a rotation, or null for none, as there are such "
                               "layers; got no field",
                               config.path_of(kCompassRopes), type));
     }
-    const bool is_rotated = !is_nested || !json[kCompassRopes][type].is_null();
-    const int32_t rope = is_rotated ? add_rope(config.in_place(json),
-                                               {.layer_type = type, .widens_context = false}, model)
-                                    : kNoRope;
+    const bool is_rotated = !is_nested || !ropes().at(type).is_null();
+    const int32_t rope =
+        is_rotated ? add_rope(config, {.layer_type = type, .widens_context = false}, model)
+                   : kNoRope;
     for (LayerPlan& layer : model.layers) {
       if (is_meant(layer)) layer.rope = rope;
     }

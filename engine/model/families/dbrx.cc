@@ -43,6 +43,7 @@ constexpr auto kDbrxAttentionFields = std::to_array<KnownField>({
     read("kv_n_heads"),
     read("rope_theta"),
     harmless("attn_pdrop", kDbrxTraining),
+    harmless("tie_word_embeddings", "it is said outside"),
 });
 
 constexpr auto kFfnFields = std::to_array<KnownField>({
@@ -52,6 +53,7 @@ constexpr auto kFfnFields = std::to_array<KnownField>({
     read("moe_top_k"),
     read_or_null("moe_normalize_expert_weights"),
     harmless("hidden_size", "d_model says it"),
+    harmless("tie_word_embeddings", "it is said outside"),
     harmless("moe_jitter_eps", kDbrxTraining),
     harmless("moe_loss_weight", kTrainsRouter),
     harmless_if("moe_uniform_expert_assignment", "[false]", "a router chooses"),

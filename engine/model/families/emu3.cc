@@ -47,7 +47,7 @@ constexpr auto kFuyuFields = join_fields(
     std::to_array<KnownField>({
         // Its class does not hand these on from there.
         harmless_if("partial_rotary_factor", "[0.5]", "it is half a head there, always"),
-        harmless_if("rope_parameters", "[]", "its class reads rope_theta there"),
+        harmless("rope_parameters", "its class reads rope_theta there"),
         harmless("image_size", kImages),
         harmless("patch_size", kImages),
         harmless("num_channels", kImages),

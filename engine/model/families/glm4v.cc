@@ -101,7 +101,8 @@ constexpr auto kGlm4vTextTypes = std::to_array<std::string_view>({"glm4v_text"})
 constexpr auto kGlmOcrTextNames = std::to_array<std::string_view>({"GlmOcrTextModel"});
 constexpr auto kGlmOcrTextTypes = std::to_array<std::string_view>({"glm_ocr_text"});
 constexpr auto kGlm4vMoeTextNames = std::to_array<std::string_view>({"Glm4vMoeTextModel"});
-constexpr auto kGlm4vMoeTextTypes = std::to_array<std::string_view>({"glm4v_moe_text"});
+constexpr auto kGlm4vMoeTextTypes =
+    std::to_array<std::string_view>({"glm4v_moe_text", "Glm4vMoe_text"});
 constexpr auto kGlm4vNames = std::to_array<std::string_view>(
     {"Glm4vForConditionalGeneration", "Glm46VForConditionalGeneration"});
 constexpr auto kGlm4vTypes = std::to_array<std::string_view>({"glm4v", "glm46v", "glmga"});

@@ -56,6 +56,12 @@ constexpr auto kGptNeoxFields = std::to_array<KnownField>({
     read("use_parallel_residual"),
 });
 
+// As transformers 4.46 to 4.57 write them, beside the class's own.
+constexpr auto kGptNeoxAliases = std::to_array<FieldAlias>({
+    {"rope_theta", "rotary_emb_base"},
+    {"partial_rotary_factor", "rotary_pct"},
+});
+
 constexpr auto kGptNeoxNames = std::to_array<std::string_view>({"GPTNeoXForCausalLM"});
 constexpr auto kGptNeoxTypes = std::to_array<std::string_view>({"gpt_neox"});
 
@@ -103,6 +109,7 @@ constexpr Architecture kGptNeox = {
     .prefix = "gpt_neox.",
     .read_config = read_gpt_neox,
     .fields = kGptNeoxFields,
+    .aliases = kGptNeoxAliases,
     .tensors = kGptNeoxTensors,
     .ignored = kGptNeoxIgnored,
 };

@@ -56,6 +56,11 @@ constexpr auto kGptNeoxJapaneseFields = std::to_array<KnownField>({
     read_or_null("original_max_position_embeddings"),
 });
 
+constexpr auto kGptNeoxJapaneseAliases = std::to_array<FieldAlias>({
+    {"rope_theta", "rotary_emb_base"},
+    {"partial_rotary_factor", "rotary_pct"},
+});
+
 constexpr auto kGptNeoxJapaneseNames =
     std::to_array<std::string_view>({"GPTNeoXJapaneseForCausalLM"});
 constexpr auto kGptNeoxJapaneseTypes = std::to_array<std::string_view>({"gpt_neox_japanese"});
@@ -97,6 +102,7 @@ constexpr Architecture kGptNeoxJapanese = {
     .prefix = "gpt_neox_japanese.",
     .read_config = read_gpt_neox_japanese,
     .fields = kGptNeoxJapaneseFields,
+    .aliases = kGptNeoxJapaneseAliases,
     .tensors = kGptNeoxJapaneseTensors,
     .ignored = kGptNeoxJapaneseIgnored,
 };

@@ -189,6 +189,7 @@ constexpr auto kGraniteFieldsMoe =
                     harmless("router_aux_loss_coef", kTrainsRouter),
                     harmless("output_router_logits", kTrainsRouter),
                     harmless_if("mlp_bias", "[false]", "experts have none"),
+                    harmless_if("position_embedding_type", R"(["rope"])", "positions are rotated"),
                 }),
                 kGraniteFields);
 

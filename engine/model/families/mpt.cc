@@ -47,6 +47,7 @@ constexpr auto kMptAttentionFields = std::to_array<KnownField>({
     read_or_null("softmax_scale"),
     harmless("attn_impl", kSameSums),
     harmless("attn_pdrop", kOnlyTraining),
+    harmless("tie_word_embeddings", "it is said outside"),
     harmless_if("alibi", "[true]", "positions are ALiBi"),
     harmless_if("alibi_bias_max",
                 "[8]",
