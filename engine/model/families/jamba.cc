@@ -86,7 +86,7 @@ constexpr auto kJambaFields = join_fields(
         read("num_hidden_layers"),
         read("num_attention_heads"),
         read_or_null("num_key_value_heads"),
-        read("hidden_act"),
+        kSiluOfConvolutions,
         read("max_position_embeddings"),
         read("rms_norm_eps"),
         read_or_null("tie_word_embeddings"),
