@@ -247,11 +247,17 @@ void take_part(const Architecture& architecture, const JsonReader& config, Json&
 void drop_repeated_text_fields(const Architecture& architecture, Json& config) {
   const Json text = config.value("text_config", Json());
   if (!text.is_object()) return;
+  const Architecture* const ignored = architecture.repeats_text
+                                          ? &find_text_architecture(JsonReader(text, "text_config"))
+                                          : nullptr;
   std::erase_if(config.get_ref<Json::object_t&>(), [&](const auto& field) {
-    const auto found = text.find(field.first);
-    if (found == text.end() || *found != field.second) return false;
-    const KnownField* const known = find_field(architecture.fields, generic_fields(), field.first);
-    return known == nullptr || known->use == FieldUse::kHarmlessIf;
+    const auto& [name, value] = field;
+    const KnownField* const known = find_field(architecture.fields, generic_fields(), name);
+    const auto found = text.find(name);
+    if (found != text.end() && *found == value)
+      return known == nullptr || known->use == FieldUse::kHarmlessIf;
+    return known == nullptr && ignored != nullptr &&
+           find_field(ignored->fields, {}, name) != nullptr;
   });
 }
 

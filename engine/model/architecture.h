@@ -394,6 +394,8 @@ struct Architecture {
   bool default_text_fills_gaps = false;
   // Its class makes a head of its own, whatever is said of tied embeddings.
   bool has_own_head = false;
+  // Its files have the text model's fields beside text_config, too, where its class does not look.
+  bool repeats_text = false;
   // (optional) The object of config.json that all of this is in, where a checkpoint has parts that
   // speak beside it.
   std::string_view part{};

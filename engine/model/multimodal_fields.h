@@ -65,6 +65,11 @@ constexpr Architecture with_gaps_filled(Architecture outer) {
   return outer;
 }
 
+constexpr Architecture with_repeated_text(Architecture outer) {
+  outer.repeats_text = true;
+  return outer;
+}
+
 // With this row before those of kMultimodalFields.
 inline constexpr KnownField kNeverTied =
     harmless("tie_word_embeddings", "the head is the class's own, whatever it says");

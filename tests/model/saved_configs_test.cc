@@ -85,17 +85,24 @@ TEST_CASE("a rotation beside those of the types of layers is nobody's") {
 }
 
 TEST_CASE("what text_config says may stand beside it once more, and nothing else") {
+  const Json text = {{"model_type", "llama"}, {"intermediate_size", 96}, {"num_hidden_layers", 2}};
+  Json config = {{"architectures", {"LlavaForConditionalGeneration"}}, {"text_config", text}};
+  config["intermediate_size"] = 96;
+  config["num_hidden_layers"] = 2;
+  CHECK(load_config(config).config.intermediate_size == 96);
+  config["intermediate_size"] = 128;
+  CHECK_THAT(refusal(config, Code::kUnsupported), Catch::Contains("intermediate_size = 128"));
+}
+
+TEST_CASE("fuyu's files have old fields of the text model beside it, which its class passes over") {
   const Json text = {{"model_type", "persimmon"}, {"hidden_size", 256}, {"num_hidden_layers", 2}};
-  const Json once = {{"text_config", text}};
-  Json twice = once;
-  twice["hidden_size"] = 256;
-  twice["num_hidden_layers"] = 2;
-  const ModelConfig expected = read("FuyuForCausalLM", once);
-  CHECK(expected.hidden_size == 256);
-  CHECK(read("FuyuForCausalLM", twice).hidden_size == 256);
-  twice["hidden_size"] = 128;
-  twice["architectures"] = {"FuyuForCausalLM"};
-  CHECK_THAT(refusal(twice, Code::kUnsupported), Catch::Contains("hidden_size = 128"));
+  Json config = {{"architectures", {"FuyuForCausalLM"}}, {"text_config", text}};
+  config["hidden_size"] = 4096;
+  config["rope_theta"] = 25000.0;
+  config["_vocab_size"] = 262144;
+  CHECK(load_config(config).config.hidden_size == 256);
+  config["hidden_sizes"] = 4096;
+  CHECK_THAT(refusal(config, Code::kUnsupported), Catch::Contains("hidden_sizes = 4096"));
 }
 
 TEST_CASE("a head of cohere 2 is as wide as the config says") {

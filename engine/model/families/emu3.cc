@@ -93,6 +93,6 @@ constexpr Architecture kEmu3 = multimodal_of(kEmu3Names,
                                              kEmu3Ignored,
                                              "text_model.");
 constexpr Architecture kFuyu =
-    multimodal_of(kFuyuNames, kFuyuTypes, kFuyuText, kFuyuFields, kFuyuIgnored);
+    with_repeated_text(multimodal_of(kFuyuNames, kFuyuTypes, kFuyuText, kFuyuFields, kFuyuIgnored));
 
 }  // namespace tgi
