@@ -31,15 +31,20 @@ TEST_CASE("gpt-neox's rotation may be written under the common names too") {
                        {"rotary_emb_base", 500},
                        {"rope_theta", 500.0},
                        {"partial_rotary_factor", 0.5}};
-    const Json common = {{"rope_theta", 500.0}, {"partial_rotary_factor", 0.5}};
     const auto expected = rotations(read(architecture, own));
     CHECK(rotations(read(architecture, both)) == expected);
-    CHECK(rotations(read(architecture, common)) == expected);
     Json other = both;
     other["rope_theta"] = 10000.0;
     other["architectures"] = {architecture};
-    CHECK_THAT(refusal(other, Code::kInvalidArgument),
-               Catch::Contains("rope_theta: 10000.0 contradicts rotary_emb_base = 500"));
+    CHECK_THAT(
+        refusal(other, Code::kInvalidArgument),
+        Catch::Contains("rope_theta: 10000, but rotary_emb_base is what counts, and it is 500"));
+    // The class's default counts where it says nothing itself.
+    const Json common = {{"architectures", {architecture}}, {"partial_rotary_factor", 0.5}};
+    CHECK_THAT(refusal(common, Code::kInvalidArgument),
+               Catch::Contains("partial_rotary_factor: 0.5, but rotary_pct is what counts"));
+    CHECK(rotations(read(architecture, {{"rope_theta", 10000}})) ==
+          rotations(read(architecture, Json::object())));
   }
 }
 

@@ -8,6 +8,7 @@
 #include "engine/model/config_fields.h"
 #include "engine/model/decoder_tensors.h"
 #include "engine/model/known_fields.h"
+#include "engine/model/neox_fields.h"
 #include "engine/model/rope.h"
 
 namespace tgi {
@@ -29,6 +30,7 @@ ModelConfig read_gpt_neox(const JsonReader& config) {
   model.gated_mlp = false;
   model.attention_bias = config.boolean_or("attention_bias", true);
   model.parallel_branches = config.boolean_or("use_parallel_residual", true);
+  check_common_names(config, 0.25);
   read_rope(config, model,
             {.theta_name = "rotary_emb_base",
              .takes_partial = true,
@@ -49,17 +51,13 @@ constexpr auto kGptNeoxFields = std::to_array<KnownField>({
     read_or_null("tie_word_embeddings"),
     read("rotary_pct"),
     read("rotary_emb_base"),
+    read("partial_rotary_factor"),
+    read("rope_theta"),
     read_or_null("rope_scaling"),
     read_or_null("rope_parameters"),
     read_or_null("original_max_position_embeddings"),
     read("attention_bias"),
     read("use_parallel_residual"),
-});
-
-// As transformers 4.46 to 4.57 write them, beside the class's own.
-constexpr auto kGptNeoxAliases = std::to_array<FieldAlias>({
-    {"rope_theta", "rotary_emb_base"},
-    {"partial_rotary_factor", "rotary_pct"},
 });
 
 constexpr auto kGptNeoxNames = std::to_array<std::string_view>({"GPTNeoXForCausalLM"});
@@ -109,7 +107,6 @@ constexpr Architecture kGptNeox = {
     .prefix = "gpt_neox.",
     .read_config = read_gpt_neox,
     .fields = kGptNeoxFields,
-    .aliases = kGptNeoxAliases,
     .tensors = kGptNeoxTensors,
     .ignored = kGptNeoxIgnored,
 };

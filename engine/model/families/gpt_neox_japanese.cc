@@ -7,6 +7,7 @@
 #include "engine/model/config_fields.h"
 #include "engine/model/decoder_tensors.h"
 #include "engine/model/known_fields.h"
+#include "engine/model/neox_fields.h"
 #include "engine/model/rope.h"
 
 namespace tgi {
@@ -30,6 +31,7 @@ ModelConfig read_gpt_neox_japanese(const JsonReader& config) {
       check_size(config, kMultiple, int64_t{multiple} * model.hidden_size, kMaxIntermediateSize);
   model.norm_kind = NormKind::kLayer;
   model.gated_mlp = false;
+  check_common_names(config, 1.0);
   read_rope(config, model,
             {.theta_name = "rotary_emb_base", .takes_partial = true, .partial_name = "rotary_pct"});
   return model;
@@ -51,14 +53,11 @@ constexpr auto kGptNeoxJapaneseFields = std::to_array<KnownField>({
     read_or_null("tie_word_embeddings"),
     read("rotary_pct"),
     read("rotary_emb_base"),
+    read("partial_rotary_factor"),
+    read("rope_theta"),
     read_or_null("rope_scaling"),
     read_or_null("rope_parameters"),
     read_or_null("original_max_position_embeddings"),
-});
-
-constexpr auto kGptNeoxJapaneseAliases = std::to_array<FieldAlias>({
-    {"rope_theta", "rotary_emb_base"},
-    {"partial_rotary_factor", "rotary_pct"},
 });
 
 constexpr auto kGptNeoxJapaneseNames =
@@ -102,7 +101,6 @@ constexpr Architecture kGptNeoxJapanese = {
     .prefix = "gpt_neox_japanese.",
     .read_config = read_gpt_neox_japanese,
     .fields = kGptNeoxJapaneseFields,
-    .aliases = kGptNeoxJapaneseAliases,
     .tensors = kGptNeoxJapaneseTensors,
     .ignored = kGptNeoxJapaneseIgnored,
 };
