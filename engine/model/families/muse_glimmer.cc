@@ -41,10 +41,8 @@ void read_muse_windows(const JsonReader& config, ModelConfig& model) {
 
 // The list says which layers are rotated; the base is that of rope_parameters for all of them.
 void read_rotated_layers(const JsonReader& config, ModelConfig& model) {
-  const double base =
-      config.has("rope_parameters")
-          ? config.in_place(config.json().at("rope_parameters")).number_or("rope_theta", 10000.0)
-          : config.number_or("rope_theta", 10000.0);
+  const JsonReader rope = config.has("rope_parameters") ? config.object("rope_parameters") : config;
+  const double base = rope.number_or("rope_theta", 10000.0);
   const auto refuse = [&](const std::string& what) {
     throw Error(Code::kInvalidArgument, fmt::format("{}: {}", config.path_of(kBases), what));
   };
