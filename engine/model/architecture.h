@@ -211,9 +211,10 @@ constexpr bool is_norm_weight(Role role) {
   }
 }
 
-// What is added to the weights of such a norm as they are stored.
+// What is added to the weights of a norm as they are stored; 0 of what is none.
 constexpr float norm_offset_of(const ModelConfig& config, Role role) {
-  return role == Role::kFinalNorm && config.final_norm_as_stored ? 0.0F : config.norm_weight_offset;
+  const bool is_as_stored = role == Role::kFinalNorm && config.final_norm_as_stored;
+  return is_norm_weight(role) && !is_as_stored ? config.norm_weight_offset : 0.0F;
 }
 
 // Of what draws tokens.

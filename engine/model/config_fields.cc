@@ -317,6 +317,18 @@ int64_t window_size(const JsonReader& config, const WindowFields& fields) {
 
 }  // namespace
 
+const Json& read_layer_numbers(const JsonReader& config,
+                               std::string_view key,
+                               const ModelConfig& model) {
+  const Json& list = config.json().at(std::string(key));
+  if (!list.is_array() || list.size() != model.layers.size()) {
+    fail(fmt::format("{}: expected a list of {} numbers, one per layer, got {}",
+                     config.path_of(key), model.num_layers,
+                     list.is_array() ? fmt::format("{}", list.size()) : list.dump()));
+  }
+  return list;
+}
+
 std::vector<std::string> read_layer_names(const JsonReader& config,
                                           std::string_view key,
                                           const ModelConfig& model) {

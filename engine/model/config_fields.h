@@ -75,6 +75,12 @@ std::vector<std::string> read_layer_names(const JsonReader& config,
                                           std::string_view key,
                                           const ModelConfig& model);
 
+// The list `key`, whose entries are for the caller to check. Throws kInvalidArgument where it is no
+// list, or has another length. REQUIRES: the config has it.
+const Json& read_layer_numbers(const JsonReader& config,
+                               std::string_view key,
+                               const ModelConfig& model);
+
 // Writes a list `names` of the list `numbers` of 0 and 1, where the config has no list of names.
 // Throws kInvalidArgument for other numbers.
 void name_layers(const JsonReader& config,

@@ -103,17 +103,16 @@ struct WordBuffer {
 class DummyCheckpoint final : public Checkpoint {
  public:
   DummyCheckpoint(const LoadedConfig& model, uint64_t seed, bool device_makes_matrices)
-      : seed_(seed),
-        device_makes_matrices_(device_makes_matrices),
-        norm_weight_(1.0F - model.config.norm_weight_offset),
-        final_norm_weight_(1.0F - norm_offset_of(model.config, Role::kFinalNorm)) {
+      : seed_(seed), device_makes_matrices_(device_makes_matrices) {
     // Made to order, so f16 checkpoints get bf16: no rounding of f16 in the inner loop.
     const DType dtype = model.config.checkpoint_dtype == DType::kF32 ? DType::kF32 : DType::kBF16;
     const TensorTable table(model);
     for (const TensorEntry& entry : table.entries()) {
       if (add_arrays(model, entry)) continue;
       Record record;
-      record.role = entry.spec->role;
+      // Norm weights leave what they scale as it is.
+      if (is_norm_weight(entry.spec->role))
+        record.norm_weight = 1.0F - norm_offset_of(model.config, entry.spec->role);
       record.tensor.dtype = dtype;
       record.tensor.dtype_name = dtype == DType::kF32 ? "F32" : "BF16";
       record.tensor.file = kDummyFile;
@@ -121,7 +120,8 @@ class DummyCheckpoint final : public Checkpoint {
       const std::vector<std::string> names = entry.stored_names();
       for (size_t part = 0; part < names.size(); ++part) {
         const std::string& name = names[part];
-        Record named{.tensor = record.tensor, .role = record.role, .all = {}, .buffer = {}};
+        Record named{
+            .tensor = record.tensor, .norm_weight = record.norm_weight, .all = {}, .buffer = {}};
         named.tensor.name = name;
         if (entry.is_vector()) named.tensor.shape = entry.vector_shape(part);
         records_.emplace(name, std::move(named));
@@ -169,7 +169,7 @@ class DummyCheckpoint final : public Checkpoint {
  private:
   struct Record {
     StoredTensor tensor;
-    Role role = Role::kCount;
+    std::optional<float> norm_weight;
     std::optional<uint8_t> all;  // of an array of bytes
     WordBuffer buffer;           // guarded by mutex_
   };
@@ -180,7 +180,7 @@ class DummyCheckpoint final : public Checkpoint {
     const std::vector<RandomArray> arrays =
         model.weight_format->random_arrays(model.json, matrix_spec(model, entry));
     for (const RandomArray& array : arrays) {
-      Record record{.tensor = {}, .role = entry.spec->role, .all = array.all, .buffer = {}};
+      Record record{.tensor = {}, .norm_weight = {}, .all = array.all, .buffer = {}};
       record.tensor.name = array.name;
       record.tensor.dtype_name = "U8";
       record.tensor.shape = array.shape;
@@ -218,23 +218,19 @@ class DummyCheckpoint final : public Checkpoint {
       return;
     }
     const DType dtype = *record.tensor.dtype;
-    // Norm weights leave what they scale as it is.
-    if (!is_norm_weight(record.role)) {
+    if (!record.norm_weight) {
       fill_parallel(make_key(seed_, record.tensor.name),
                     dtype == DType::kF32 ? fill_f32 : fill_bf16, record.buffer.words.get(),
                     num_words);
       return;
     }
-    const auto one = std::bit_cast<uint32_t>(record.role == Role::kFinalNorm ? final_norm_weight_
-                                                                             : norm_weight_);
+    const auto one = std::bit_cast<uint32_t>(*record.norm_weight);
     const uint32_t word = dtype == DType::kF32 ? one : (one >> 16) | (one & 0xffff0000U);
     std::fill_n(record.buffer.words.get(), num_words, word);
   }
 
   const uint64_t seed_;
   const bool device_makes_matrices_;
-  const float norm_weight_;
-  const float final_norm_weight_;
   mutable std::mutex mutex_;
   mutable std::map<std::string, Record, std::less<>> records_;
   mutable std::vector<WordBuffer> kept_;  // guarded by mutex_

@@ -241,7 +241,7 @@ class WeightLoader::Loader {
     }
     release(entry);
     const float offset = norm_offset_of(model_.config, entry.spec->role);
-    if (offset != 0.0F && is_norm_weight(entry.spec->role)) {
+    if (offset != 0.0F) {
       for (float& value : all) value += offset;
     }
     // The router's norm gives rows of length 1 where the others give 1 a number.

@@ -24,30 +24,30 @@ namespace {
 constexpr std::string_view kCompassTypes[] = {"full_attention", "sliding_attention"};
 constexpr std::string_view kCompassRopes = "rope_parameters";
 
-// Whether each type of layer has a rotation of its own.
-bool has_compass_ropes(const JsonReader& config) {
-  if (!config.has(kCompassRopes)) return false;
+// Of the types of layers; null: they have one for all.
+const Json* find_compass_ropes(const JsonReader& config) {
+  if (!config.has(kCompassRopes)) return nullptr;
   const Json& ropes = config.json().at(std::string(kCompassRopes));
-  return std::ranges::any_of(kCompassTypes,
-                             [&](std::string_view type) { return ropes.contains(type); });
+  const bool is_nested = std::ranges::any_of(
+      kCompassTypes, [&](std::string_view type) { return ropes.contains(type); });
+  return is_nested ? &ropes : nullptr;
 }
 
 void read_compass_ropes(const JsonReader& config, ModelConfig& model) {
-  const bool is_nested = has_compass_ropes(config);
-  const auto ropes = [&]() -> const Json& { return config.json().at(std::string(kCompassRopes)); };
+  const Json* const ropes = find_compass_ropes(config);
   for (const std::string_view type : kCompassTypes) {
     const bool is_windowed = type != kCompassTypes[0];
     const auto is_meant = [&](const LayerPlan& layer) {
       return (layer.sliding_window > 0) == is_windowed;
     };
     if (std::ranges::none_of(model.layers, is_meant)) continue;
-    if (is_nested && !ropes().contains(type)) {
+    if (ropes != nullptr && !ropes->contains(type)) {
       throw Error(Code::kInvalidArgument,
                   fmt::format("{}.{}: expected a rotation, or null for none, as there are such "
                               "layers; got no field",
                               config.path_of(kCompassRopes), type));
     }
-    const bool is_rotated = !is_nested || !ropes().at(type).is_null();
+    const bool is_rotated = ropes == nullptr || !ropes->at(type).is_null();
     const int32_t rope =
         is_rotated ? add_rope(config, {.layer_type = type, .widens_context = false}, model)
                    : kNoRope;

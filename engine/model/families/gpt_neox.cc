@@ -9,7 +9,6 @@
 #include "engine/model/decoder_tensors.h"
 #include "engine/model/known_fields.h"
 #include "engine/model/neox_fields.h"
-#include "engine/model/rope.h"
 
 namespace tgi {
 namespace {
@@ -30,35 +29,16 @@ ModelConfig read_gpt_neox(const JsonReader& config) {
   model.gated_mlp = false;
   model.attention_bias = config.boolean_or("attention_bias", true);
   model.parallel_branches = config.boolean_or("use_parallel_residual", true);
-  check_common_names(config, 0.25);
-  read_rope(config, model,
-            {.theta_name = "rotary_emb_base",
-             .takes_partial = true,
-             .partial_name = "rotary_pct",
-             .default_partial = 0.25});
+  read_neox_rope(config, 0.25, model);
   return model;
 }
 
-constexpr auto kGptNeoxFields = std::to_array<KnownField>({
-    read("vocab_size"),
-    read("hidden_size"),
-    read("intermediate_size"),
-    read("num_hidden_layers"),
-    read("num_attention_heads"),
-    read("hidden_act"),
-    read("max_position_embeddings"),
-    read("layer_norm_eps"),
-    read_or_null("tie_word_embeddings"),
-    read("rotary_pct"),
-    read("rotary_emb_base"),
-    read("partial_rotary_factor"),
-    read("rope_theta"),
-    read_or_null("rope_scaling"),
-    read_or_null("rope_parameters"),
-    read_or_null("original_max_position_embeddings"),
-    read("attention_bias"),
-    read("use_parallel_residual"),
-});
+constexpr auto kGptNeoxFields = join_fields(kNeoxFields,
+                                            std::to_array<KnownField>({
+                                                read("intermediate_size"),
+                                                read("attention_bias"),
+                                                read("use_parallel_residual"),
+                                            }));
 
 constexpr auto kGptNeoxNames = std::to_array<std::string_view>({"GPTNeoXForCausalLM"});
 constexpr auto kGptNeoxTypes = std::to_array<std::string_view>({"gpt_neox"});
@@ -94,10 +74,6 @@ constexpr auto kGptNeoxTensors = std::to_array<TensorSpec>({
      Split::kColumns},
 });
 
-// Causal masks and rotary tables that old checkpoints carry as buffers.
-constexpr auto kGptNeoxIgnored = std::to_array<std::string_view>(
-    {".attention.bias", ".attention.masked_bias", ".rotary_emb.inv_freq"});
-
 }  // namespace
 
 extern const Architecture kGptNeox;
@@ -108,7 +84,7 @@ constexpr Architecture kGptNeox = {
     .read_config = read_gpt_neox,
     .fields = kGptNeoxFields,
     .tensors = kGptNeoxTensors,
-    .ignored = kGptNeoxIgnored,
+    .ignored = kNeoxIgnored,
 };
 
 }  // namespace tgi

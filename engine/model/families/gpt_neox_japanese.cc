@@ -8,7 +8,6 @@
 #include "engine/model/decoder_tensors.h"
 #include "engine/model/known_fields.h"
 #include "engine/model/neox_fields.h"
-#include "engine/model/rope.h"
 
 namespace tgi {
 namespace {
@@ -31,9 +30,7 @@ ModelConfig read_gpt_neox_japanese(const JsonReader& config) {
       check_size(config, kMultiple, int64_t{multiple} * model.hidden_size, kMaxIntermediateSize);
   model.norm_kind = NormKind::kLayer;
   model.gated_mlp = false;
-  check_common_names(config, 1.0);
-  read_rope(config, model,
-            {.theta_name = "rotary_emb_base", .takes_partial = true, .partial_name = "rotary_pct"});
+  read_neox_rope(config, 1.0, model);
   return model;
 }
 
@@ -41,24 +38,10 @@ constexpr bool is_last_layer(const ModelConfig& config, int32_t layer) {
   return layer == config.num_layers - 1;
 }
 
-constexpr auto kGptNeoxJapaneseFields = std::to_array<KnownField>({
-    read("vocab_size"),
-    read("hidden_size"),
-    read("intermediate_multiple_size"),
-    read("num_hidden_layers"),
-    read("num_attention_heads"),
-    read("hidden_act"),
-    read("max_position_embeddings"),
-    read("layer_norm_eps"),
-    read_or_null("tie_word_embeddings"),
-    read("rotary_pct"),
-    read("rotary_emb_base"),
-    read("partial_rotary_factor"),
-    read("rope_theta"),
-    read_or_null("rope_scaling"),
-    read_or_null("rope_parameters"),
-    read_or_null("original_max_position_embeddings"),
-});
+constexpr auto kGptNeoxJapaneseFields = join_fields(kNeoxFields,
+                                                    std::to_array<KnownField>({
+                                                        read("intermediate_multiple_size"),
+                                                    }));
 
 constexpr auto kGptNeoxJapaneseNames =
     std::to_array<std::string_view>({"GPTNeoXJapaneseForCausalLM"});
@@ -89,9 +72,6 @@ constexpr auto kGptNeoxJapaneseTensors = std::to_array<TensorSpec>({
      Dim::kIntermediate, Split::kColumns},
 });
 
-constexpr auto kGptNeoxJapaneseIgnored = std::to_array<std::string_view>(
-    {".attention.bias", ".attention.masked_bias", ".rotary_emb.inv_freq"});
-
 }  // namespace
 
 extern const Architecture kGptNeoxJapanese;
@@ -102,7 +82,7 @@ constexpr Architecture kGptNeoxJapanese = {
     .read_config = read_gpt_neox_japanese,
     .fields = kGptNeoxJapaneseFields,
     .tensors = kGptNeoxJapaneseTensors,
-    .ignored = kGptNeoxJapaneseIgnored,
+    .ignored = kNeoxIgnored,
 };
 
 }  // namespace tgi

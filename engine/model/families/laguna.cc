@@ -23,15 +23,11 @@ constexpr std::string_view kHeadsOfLayers = "num_attention_heads_per_layer";
 
 void read_heads_of_layers(const JsonReader& config, ModelConfig& model) {
   if (!config.has(kHeadsOfLayers)) return;
-  const Json& heads = config.json().at(std::string(kHeadsOfLayers));
+  const Json& heads = read_layer_numbers(config, kHeadsOfLayers, model);
   const auto refuse = [&](const std::string& what) {
     throw Error(Code::kInvalidArgument,
                 fmt::format("{}: {}", config.path_of(kHeadsOfLayers), what));
   };
-  if (!heads.is_array() || heads.size() != model.layers.size()) {
-    refuse(fmt::format("expected a list of {} numbers, one per layer, got {}", model.num_layers,
-                       heads.is_array() ? fmt::format("{}", heads.size()) : heads.dump()));
-  }
   for (size_t i = 0; i < heads.size(); ++i) {
     const bool fits = heads[i].is_number_integer() && heads[i].get<int64_t>() > 0 &&
                       heads[i].get<int64_t>() <= kMaxHeads &&

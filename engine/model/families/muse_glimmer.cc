@@ -43,21 +43,20 @@ void read_muse_windows(const JsonReader& config, ModelConfig& model) {
 void read_rotated_layers(const JsonReader& config, ModelConfig& model) {
   const JsonReader rope = config.has("rope_parameters") ? config.object("rope_parameters") : config;
   const double base = rope.number_or("rope_theta", 10000.0);
-  const auto refuse = [&](const std::string& what) {
-    throw Error(Code::kInvalidArgument, fmt::format("{}: {}", config.path_of(kBases), what));
-  };
-  const bool has_list = config.has(kBases);
-  const Json bases = has_list ? config.json().at(std::string(kBases)) : Json();
-  if (has_list && (!bases.is_array() || bases.size() != model.layers.size())) {
-    refuse(fmt::format("expected a list of {} numbers, one per layer, got {}", model.num_layers,
-                       bases.is_array() ? fmt::format("{}", bases.size()) : bases.dump()));
-  }
+  const Json* const bases =
+      config.has(kBases) ? &read_layer_numbers(config, kBases, model) : nullptr;
   for (size_t i = 0; i < model.layers.size(); ++i) {
-    if (has_list && !(bases[i].is_number() && (bases[i] == 0 || bases[i] == base))) {
-      refuse(fmt::format("entry {} is {}, expected 0 or {}, the rope_theta of all layers", i,
-                         bases[i].dump(), base));
+    bool is_rotated = !is_fourth_from_last(i, model);
+    if (bases != nullptr) {
+      const Json& said = (*bases)[i];
+      if (!said.is_number() || (said != 0 && said != base)) {
+        throw Error(
+            Code::kInvalidArgument,
+            fmt::format("{}: entry {} is {}, expected 0 or {}, the rope_theta of all layers",
+                        config.path_of(kBases), i, said.dump(), base));
+      }
+      is_rotated = said != 0;
     }
-    const bool is_rotated = has_list ? bases[i] != 0 : !is_fourth_from_last(i, model);
     if (!is_rotated) model.layers[i].rope = kNoRope;
   }
 }
