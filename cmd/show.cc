@@ -90,9 +90,8 @@ std::string kv_heads_text(const ipc::ModelFacts& facts) {
 
 std::string context_text(const ipc::ModelFacts& facts) {
   std::string out = fmt::format("{} tokens", facts.max_positions);
-  if (facts.stated_positions > 0) {
-    out += fmt::format(" of {}: behind them it sees a choice of tokens, which is not computed",
-                       facts.stated_positions);
+  if (facts.chosen_tokens > 0) {
+    out += fmt::format(", of which layers that choose see {}", facts.chosen_tokens);
   }
   if (facts.sliding_window > 0) {
     out +=

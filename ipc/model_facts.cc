@@ -64,7 +64,7 @@ std::span<const Field<ModelFacts>> fields<ModelFacts>() {
       field<&M::num_shared_kv_layers>("num_shared_kv_layers"),
       field<&M::vocab_size>("vocab_size"),
       field<&M::max_positions>("max_positions"),
-      field<&M::stated_positions>("stated_positions"),
+      field<&M::chosen_tokens>("chosen_tokens"),
       field<&M::sliding_window>("sliding_window"),
       field<&M::num_windowed_layers>("num_windowed_layers"),
       field<&M::num_experts>("num_experts"),

@@ -49,9 +49,9 @@ struct ModelFacts {
   std::vector<KvHeads> kv_heads;     // where layers differ, or some share: those of each
   int64_t num_shared_kv_layers = 0;  // that read the keys and values of another
   int64_t vocab_size = 0;
-  int64_t max_positions = 0;     // the longest context it is meant for
-  int64_t stated_positions = 0;  // of its config, where longer ones are not computed; 0: the same
-  int64_t sliding_window = 0;    // tokens: the longest; 0: no layer has one
+  int64_t max_positions = 0;   // the longest context it is meant for
+  int64_t chosen_tokens = 0;   // that a token sees of those before it, at most; 0: all
+  int64_t sliding_window = 0;  // tokens: the longest; 0: no layer has one
   int64_t num_windowed_layers = 0;
   int64_t num_experts = 0;        // of a layer; 0: none
   int64_t experts_per_token = 0;  // that a token goes to, beside those that all go to

@@ -37,6 +37,7 @@ CpuDevice::CpuDevice(const KernelTable& kernels,
            .takes_adapters = true,
            .takes_all_parts = true,
            .takes_encoders = true,
+           .chooses_tokens = true,
            .reports_rows = true};
 }
 
@@ -85,7 +86,9 @@ int32_t CpuDevice::add_rope(const RopeSpec& rope) {
 int64_t CpuDevice::kv_bytes(const KvLayout& layout) const {
   int64_t longest = layout.head_dim;
   for (const std::vector<KvHeads>& group : layout.groups) {
-    for (const KvHeads& heads : group) longest = std::max<int64_t>(longest, heads.value_cols());
+    for (const KvHeads& heads : group) {
+      longest = std::max<int64_t>({longest, heads.head_dim, heads.value_cols()});
+    }
   }
   if (longest > kMaxHeadDim) {
     throw Error(Code::kUnsupported,
@@ -105,6 +108,7 @@ int64_t CpuDevice::slot_bytes(const SlotLayout& layout) const {
   total += static_cast<int64_t>(cos_sin_bytes(layout) + prepared_bytes(layout));
   if (layout.num_experts > 0) total += ExpertRoutes::bytes(layout);
   total += state_bytes(layout.state, layout.num_slots);
+  total += choice_bytes(layout);
   if (layout.max_adapters > 0) total += pool_.num_threads() * LowRankScratch::bytes();
   total += tokens * layout.reported_cols * int64_t{sizeof(float)};
   return total;
@@ -131,6 +135,10 @@ void CpuDevice::allocate_state(const KvLayout& kv, const SlotLayout& slots) {
     routes_ = ExpertRoutes(slots.num_experts, slots.experts_per_token, slots.max_batch_tokens);
     expert_tasks_.reserve(static_cast<size_t>(slots.num_experts));
   }
+  if (slots.num_choices > 0) {
+    choices_ = TokenChoices(slots);
+    choice_scores_ = map_memory(choice_scores_bytes(slots), "scores of tokens");
+  }
   result_.reported.reserve(static_cast<size_t>(slots.max_batch_tokens) *
                            static_cast<size_t>(slots.reported_cols));
   low_rank_scratch_.clear();
@@ -146,6 +154,7 @@ void CpuDevice::allocate_state(const KvLayout& kv, const SlotLayout& slots) {
   for (int thread = 0; thread < pool_.num_threads(); ++thread) {
     Scratch& scratch = scratch_.emplace_back(slots.vocab_size);
     scratch.attention = map_memory(kAttentionScratchBytes, "attention workspace");
+    if (slots.num_choices > 0) scratch.choice = map_memory(kChoiceScratchBytes, "scores of heads");
   }
 }
 

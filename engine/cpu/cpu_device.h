@@ -23,6 +23,7 @@
 #include "engine/cpu/slot_table.h"
 #include "engine/cpu/step_rows.h"
 #include "engine/cpu/thread_pool.h"
+#include "engine/cpu/token_choices.h"
 #include "engine/device/backend.h"
 #include "engine/sample/sampler.h"
 
@@ -69,6 +70,7 @@ class CpuDevice final : public Device {
   void add_low_rank_to_experts(const ExpertLowRankArgs& args) override;
   void qk_norm_rope_store_kv(const QkvArgs& args) override;
   void attention(const AttentionArgs& args) override;
+  void choose_tokens(const ChooseArgs& args) override;
   void rotate_and_store_latent(const LatentArgs& args) override;
   void head_matmul(const HeadMatmulArgs& args) override;
   void activation(const ActivationArgs& args) override;
@@ -127,6 +129,7 @@ class CpuDevice final : public Device {
     explicit Scratch(int32_t vocab_size) : sampler(vocab_size) {}
     SamplerScratch sampler;
     Buffer attention;
+    Buffer choice;  // of choose_tokens
   };
 
   // Runs fn(row) for all rows, on the calling thread alone when there is too little to share.
@@ -137,6 +140,25 @@ class CpuDevice final : public Device {
   const float* cos_sin(int32_t rope);
   void store_token(const QkvArgs& args, const float* cos_sin, int64_t token);
   int64_t attention_rows_per_task(const AttentionArgs& args, int64_t suitable_rows) const;
+  // cpu_choice.cc
+  int64_t choice_bytes(const SlotLayout& layout) const;
+  void choose_for(const ChooseArgs& args, int64_t first, int64_t count);
+  void score_positions(const ChooseArgs& args,
+                       int64_t query,
+                       int64_t begin,
+                       int64_t end,
+                       float* scores,
+                       int64_t choice_stride,
+                       int thread);
+  const std::byte* decode_keys(CacheCodes codes,
+                               const std::byte* keys,
+                               const PanelLayout& panel,
+                               std::byte* decoded) const;
+  static void scale_keys(CacheCodes codes,
+                         const std::byte* keys,
+                         const PanelLayout& panel,
+                         int32_t num_heads,
+                         float* products);
   void rotate_and_store_token(const LatentArgs& args, const float* cos_sin, int64_t token);
   void run_head_tasks(const HeadMatmulArgs& args, size_t first, size_t end);
   void run_matmul(const MatmulArgs& args);
@@ -190,6 +212,8 @@ class CpuDevice final : public Device {
   std::vector<TokenPlace> token_places_;  // (max_batch_tokens)
   std::vector<int64_t> first_task_;       // (num_slots + 1) of attention, per sequence
 
+  TokenChoices choices_;                           // of the last op choose_tokens
+  Buffer choice_scores_;                           // (kQueriesAtOnce, choices, blocks of a context)
   const Batch* batch_ = nullptr;                   // of the step being run
   Forward* forward_ = nullptr;                     // of the step that was submitted last
   StepRows rows_;                                  // of that step

@@ -41,6 +41,20 @@ inline size_t prepared_bytes(const SlotLayout& layout) {
   return static_cast<size_t>(rows * prepared_row_bytes(cols * 4));
 }
 
+// Of an indexer: the heads of a query, each a prepared row, a panel of keys that were codes, and
+// products of both.
+inline constexpr size_t kChoiceScratchBytes = static_cast<size_t>(
+    (kMaxIndexerHeads + kExtraPreparedRows) * prepared_row_bytes(kMaxHeadDim * 4) +
+    kMaxHeadDim * kPanelRows * 4 + kMaxIndexerHeads * kPanelRows * 4);
+
+// Queries whose choices are made together: as many scores of a whole context are kept.
+inline constexpr int64_t kQueriesAtOnce = 16;
+inline size_t choice_scores_bytes(const SlotLayout& layout) {
+  const int64_t context = int64_t{layout.max_blocks_per_slot} * layout.block_size;
+  const int64_t blocks = context / layout.choice_block_size + 1;
+  return static_cast<size_t>(kQueriesAtOnce * layout.num_choices * blocks) * sizeof(float);
+}
+
 inline float scale_at(const PositionScale& scale, int32_t position) {
   const auto spans = static_cast<float>((position + scale.offset) / scale.positions);
   return 1.0F + scale.beta * std::log(1.0F + spans);

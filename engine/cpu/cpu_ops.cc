@@ -138,7 +138,8 @@ void CpuDevice::store_token(const QkvArgs& args, const float* table, int64_t tok
   }
   for (int32_t h = 0; h < args.num_kv_heads; ++h) {
     kv_->store(args.place, h, blocks[place.context_index / block_size],
-               place.context_index % block_size, keys + h * head_dim, values + h * value_cols);
+               place.context_index % block_size, keys + h * head_dim,
+               args.keys_only ? nullptr : values + h * value_cols);
   }
 }
 
@@ -211,6 +212,13 @@ void CpuDevice::attention(const AttentionArgs& args) {
     }
     if (args.sinks != nullptr) {
       block.sinks = args.sinks->as<const float>() + int64_t{kv_head} * group_size;
+    }
+    if (args.seen.heads_per_choice > 0) {
+      block.chosen = choices_.of_query(begin);
+      block.chosen_words = choices_.num_words();
+      block.num_choices = choices_.num_choices();
+      block.heads_per_choice = args.seen.heads_per_choice;
+      block.first_head = args.seen.first_head + static_cast<int32_t>(first_head);
     }
     block.scratch = static_cast<std::byte*>(scratch_[static_cast<size_t>(thread)].attention.data());
     kernel(block);

@@ -40,6 +40,7 @@ struct AttentionCase {
   int32_t attention_chunk = 0;
   int32_t num_after = 0;  // tokens of the context after the queries, which they see
   int32_t bias_reach = 0;
+  const uint64_t* chosen = nullptr;  // of three queries two choices
 };
 constexpr float kBiases[kGroup][5] = {{0.5F, 0.1F, -2.0F, 0.3F, 1.0F},
                                       {-0.5F, 0.4F, 0.0F, 3.0F, 0.25F},
@@ -47,11 +48,27 @@ constexpr float kBiases[kGroup][5] = {{0.5F, 0.1F, -2.0F, 0.3F, 1.0F},
 constexpr float kSlopes[kGroup] = {0.5F, 0.1F, 0.0039F};
 // Decoding, some rows, and more than go through at once.
 constexpr float kSinks[kGroup] = {2.0F, -0.5F, 90.0F};
-constexpr AttentionCase kAttentionCases[] = {
-    {1, 0.0F, 0, nullptr, nullptr},           {3, 20.0F, 0, nullptr, nullptr},
-    {8, 0.0F, 50, nullptr, kSinks},           {2, 0.0F, 0, kSlopes, nullptr},
-    {7, 0.0F, 0, nullptr, nullptr, 24},       {kMostQueries, 0.0F, 0, nullptr, nullptr, 0, 30},
-    {5, 0.0F, 20, nullptr, nullptr, 0, 40, 2}};
+constexpr int64_t kChosenWords = 2;
+constexpr uint64_t kChosen[3 * 2 * kChosenWords] = {0x8000000000000001U,
+                                                    0x1U,
+                                                    0x00FF00F0A5A50000U,
+                                                    0x0U,
+                                                    0x0U,
+                                                    0x280U,
+                                                    0xFFFFFFFFFFFFFFFFU,
+                                                    0xFFU,
+                                                    0x1U,
+                                                    0x0U,
+                                                    0x123456789ABCDEFU,
+                                                    0x7FFU};
+constexpr AttentionCase kAttentionCases[] = {{1, 0.0F, 0, nullptr, nullptr},
+                                             {3, 20.0F, 0, nullptr, nullptr},
+                                             {8, 0.0F, 50, nullptr, kSinks},
+                                             {2, 0.0F, 0, kSlopes, nullptr},
+                                             {7, 0.0F, 0, nullptr, nullptr, 24},
+                                             {kMostQueries, 0.0F, 0, nullptr, nullptr, 0, 30},
+                                             {5, 0.0F, 20, nullptr, nullptr, 0, 40, 2},
+                                             {3, 0.0F, 0, nullptr, nullptr, 0, 0, 0, kChosen}};
 
 // Positions lie in the blocks of this table.
 constexpr std::array<int32_t, 5> kBlockTable = {3, 0, 4, 2, 1};
@@ -282,6 +299,12 @@ void add_attention_checks_of(KernelChecks& checks,
                                       .alibi_slopes = one.alibi_slopes,
                                       .num_visible = one.num_after > 0 ? kContext : 0,
                                       .scratch = scratch.data()};
+                 if (one.chosen != nullptr) {
+                   block.chosen = one.chosen;
+                   block.chosen_words = kChosenWords;
+                   block.num_choices = 2;
+                   block.heads_per_choice = 2;
+                 }
                  if (one.bias_reach > 0) {
                    block.distance_bias = &kBiases[0][0];
                    block.distance_bias_stride = std::ssize(kBiases[0]);

@@ -44,7 +44,7 @@ int64_t PanelKvCache::key_bytes(const KvLayout& layout, int32_t head_dim) {
 }
 
 int64_t PanelKvCache::value_bytes(const KvLayout& layout, int32_t value_cols) {
-  if (layout.latent_dim > 0) return 0;
+  if (layout.latent_dim > 0 || value_cols == 0) return 0;
   const int64_t num_panels = round_up(value_cols, kPanelRows) / kPanelRows;
   return layout.block_size / kPanelRows *
          chunk_bytes(layout, num_panels * value_panel(layout, PairOrder::kAdjacent).bytes());
@@ -123,7 +123,7 @@ PanelKvCache::Layer PanelKvCache::describe_layer(const KvHeads& heads) const {
 void PanelKvCache::describe(KvPlace place, int32_t kv_head, AttentionBlock& out) const {
   const Layer& layer = at(place);
   out.k = data() + layer.keys + kv_head * layer.key_bytes;
-  out.v = layout_.latent_dim > 0 ? nullptr : data() + layer.values + kv_head * layer.value_bytes;
+  out.v = layer.value_bytes == 0 ? nullptr : data() + layer.values + kv_head * layer.value_bytes;
   out.k_block_stride_bytes = layer.key_step;
   out.v_block_stride_bytes = layer.value_step;
   out.block_size = layout_.block_size;

@@ -3,7 +3,8 @@
 //
 //   keys    one panel: rows are the 16 positions, columns are head_dim
 //   values  value_cols() / 16 panels (rounded up): rows are 16 of a value, columns are the 16
-//   positions; none where the first columns of the keys are the values (KvLayout.latent_dim)
+//   positions; none where there are no values, or the first columns of the keys are
+//   (KvHeads.keys_only, KvLayout.latent_dim)
 //
 // Codes of 8 bits (engine/tensor/cache_codes.h) lie where the numbers of a panel of bf16 would, in
 // half of its room, and behind each panel of keys, and behind the values of 16 positions, int8 has
@@ -34,8 +35,8 @@ class PanelKvCache {
 
   const KvLayout& layout() const { return layout_; }
 
-  // k: (head_dim), v: (value_cols()), rounded to the cache's type. v is null where keys hold the
-  // values.
+  // k: (head_dim), v: (value_cols()), rounded to the cache's type. v is null where there
+  // are none.
   void store(KvPlace place,
              int32_t kv_head,
              int32_t block,
@@ -45,6 +46,11 @@ class PanelKvCache {
 
   // Fills the cache fields of `out`.
   void describe(KvPlace place, int32_t kv_head, AttentionBlock& out) const;
+
+  // Of 16 positions of one KV head as they are stored.
+  int64_t key_chunk_bytes(KvPlace place) const {
+    return at(place).key_bytes / (layout_.block_size / kPanelRows);
+  }
 
  private:
   // Where the keys and values of a layer are.

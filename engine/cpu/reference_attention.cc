@@ -1,7 +1,9 @@
 // ReferenceDevice: attention, with keys and values apart or one latent for both.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "engine/cpu/cpu_device_internal.h"
@@ -98,6 +100,7 @@ void ReferenceDevice::qk_norm_rope_store_kv(const QkvArgs& args) {
     }
     for (int32_t h = 0; h < args.num_kv_heads; ++h) {
       keep(k + h * dim, dim, cached(keys_, args.place, h, sequence, position));
+      if (args.keys_only) continue;
       keep(v + h * value_cols, value_cols, cached(values_, args.place, h, sequence, position));
     }
   });
@@ -119,7 +122,7 @@ void ReferenceDevice::rotate_and_store_latent(const LatentArgs& args) {
     }
     float* const key = mutable_row_of(args.key, row);
     rotate_head(key + args.latent_dim, rope, cos_sin);
-    keep(key, kv_.head_dim, cached(keys_, args.place, 0, sequence, position));
+    keep(key, args.key.cols, cached(keys_, args.place, 0, sequence, position));
   });
 }
 
@@ -185,6 +188,7 @@ void ReferenceDevice::attend(
       const int64_t reach = args.distance_bias->cols / 2;
       score += at(*args.distance_bias, head, std::clamp(j - position, -reach, reach) + reach);
     }
+    if (!sees(args, row, head, j)) score = -std::numeric_limits<double>::infinity();
     highest = std::max(highest, score);
     weights.push_back(score);
   }
@@ -210,6 +214,67 @@ void ReferenceDevice::attention(const AttentionArgs& args) {
       attend(args, sequence, row, position, head);
     }
   });
+}
+
+// Of the blocks up to that of `position`.
+std::vector<double> ReferenceDevice::choice_scores(
+    const ChooseArgs& args, size_t sequence, int32_t row, int64_t position, int32_t choice) {
+  const bool rounds = panel_type(kv_.dtype) == PanelType::kBF16;
+  const auto product = [&](int64_t head, int64_t key) {
+    const float* const k = cached(keys_, args.place, 0, sequence, key);
+    double sum = 0.0;
+    for (int64_t d = 0; d < args.head_dim; ++d) {
+      const float q = row_of(args.q, row)[head * args.head_dim + d];
+      sum += double{rounds ? round_to(DType::kBF16, q) : q} * static_cast<double>(k[d]);
+    }
+    return sum;
+  };
+  const auto num_blocks = static_cast<size_t>(position / args.rule.block_size + 1);
+  std::vector<double> out(num_blocks, -std::numeric_limits<double>::infinity());
+  for (int64_t key = 0; key <= position; ++key) {
+    double score = 0.0;
+    if (args.weights.data == nullptr) {
+      score = product(choice, key);
+    } else {
+      for (int64_t h = 0; h < args.num_heads; ++h)
+        score += at(args.weights, row, h) * std::max(product(h, key), 0.0);
+    }
+    double& best = out[static_cast<size_t>(key / args.rule.block_size)];
+    best = std::max(best, score);
+  }
+  for (size_t i = 0; i < num_blocks && i < static_cast<size_t>(args.rule.local_blocks); ++i) {
+    out[num_blocks - 1 - i] = std::numeric_limits<double>::infinity();
+  }
+  return out;
+}
+
+void ReferenceDevice::choose_tokens(const ChooseArgs& args) {
+  chosen_.clear();
+  chosen_.resize(static_cast<size_t>(args.q.rows));
+  for_tokens([&](size_t sequence, int32_t row, int64_t position) {
+    for (int32_t choice = 0; choice < args.num_choices(); ++choice) {
+      const std::vector<double> scores = choice_scores(args, sequence, row, position, choice);
+      std::vector<size_t> order(scores.size());
+      std::iota(order.begin(), order.end(), size_t{0});
+      std::ranges::stable_sort(order, std::greater<>(), [&](size_t i) { return scores[i]; });
+      order.resize(std::min(order.size(), static_cast<size_t>(args.rule.top_k)));
+      std::vector<bool>& seen =
+          chosen_[static_cast<size_t>(row)].emplace_back(static_cast<size_t>(position) + 1, false);
+      for (size_t i = 0; i < seen.size(); ++i) {
+        const size_t block = i / static_cast<size_t>(args.rule.block_size);
+        seen[i] = std::ranges::find(order, block) != order.end();
+      }
+    }
+  });
+}
+
+bool ReferenceDevice::sees(const AttentionArgs& args,
+                           int32_t row,
+                           int32_t head,
+                           int64_t position) const {
+  if (args.seen.heads_per_choice == 0) return true;
+  const auto choice = static_cast<size_t>(args.seen.of_head(head));
+  return chosen_[static_cast<size_t>(row)][choice][static_cast<size_t>(position)];
 }
 
 }  // namespace tgi

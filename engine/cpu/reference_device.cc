@@ -78,6 +78,7 @@ ReferenceDevice::ReferenceDevice(int world_size) {
            .takes_adapters = true,
            .takes_all_parts = true,
            .takes_encoders = true,
+           .chooses_tokens = true,
            .reports_rows = true};
 }
 

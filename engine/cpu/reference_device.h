@@ -51,6 +51,7 @@ class ReferenceDevice final : public Device {
   void add_low_rank_to_experts(const ExpertLowRankArgs& args) override;
   void qk_norm_rope_store_kv(const QkvArgs& args) override;
   void attention(const AttentionArgs& args) override;
+  void choose_tokens(const ChooseArgs& args) override;
   void rotate_and_store_latent(const LatentArgs& args) override;
   void head_matmul(const HeadMatmulArgs& args) override;
   void activation(const ActivationArgs& args) override;
@@ -96,6 +97,10 @@ class ReferenceDevice final : public Device {
   void attend(
       const AttentionArgs& args, size_t sequence, int32_t row, int64_t position, int32_t head);
 
+  std::vector<double> choice_scores(
+      const ChooseArgs& args, size_t sequence, int32_t row, int64_t position, int32_t choice);
+  bool sees(const AttentionArgs& args, int32_t row, int32_t head, int64_t position) const;
+
   void add_low_rank_to_row(const Adapter* adapter, int32_t site, const float* x, float* out) const;
   const Adapter* adapter_of_logits(size_t index) const;
 
@@ -127,6 +132,8 @@ class ReferenceDevice final : public Device {
   std::vector<double> state_;             // (layer, slot, numbers of the layout)
   std::vector<const Adapter*> adapters_;  // (max_adapters + 1); the first is none
   std::vector<int32_t> slot_of_row_;      // of the token rows of the step
+  // Of the last op choose_tokens, by row and choice: by position whether it was chosen.
+  std::vector<std::vector<std::vector<bool>>> chosen_;
   const Batch* batch_ = nullptr;
   Forward* forward_ = nullptr;
   StepRows rows_;

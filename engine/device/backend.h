@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "engine/device/choice_ops.h"
 #include "engine/device/communicator.h"
 #include "engine/device/state_ops.h"
 #include "engine/device/stream_ops.h"
@@ -72,6 +73,7 @@ struct DeviceInfo {
   // Of models whose answer is their hidden states: has pool, token types, and attention that is
   // not causal or has a bias of distances.
   bool takes_encoders = false;
+  bool chooses_tokens = false;  // has choose_tokens, and attention that sees a choice
   // Has report_rows, and pool of models that draw tokens: what drafters of hidden states need.
   bool reports_rows = false;
 };
@@ -120,7 +122,7 @@ struct KvLayout {
   int32_t latent_dim = 0;  // a key's first columns, which are its value too; 0: values are apart
   // (optional) Where layers differ: the layers of each group, those of one block (KvPlace.layer).
   // Then a block is as large as the largest group wants it, and num_layers, num_kv_heads and
-  // head_dim are the most of any. REQUIRES: no latents.
+  // head_dim are the most of any.
   std::vector<std::vector<KvHeads>> groups{};
 };
 
@@ -152,6 +154,8 @@ struct SlotLayout {
   // Where layers differ: the keys and values that attention will be given, each kind once;
   // num_kv_heads and head_dim are the most of any.
   std::vector<KvHeads> unlike_heads{};
+  int32_t num_choices = 0;        // that choose_tokens makes for a token at most; 0: not called
+  int32_t choice_block_size = 1;  // of its rule
 };
 
 // Of all that an adapter adds to one linear together.
@@ -225,17 +229,18 @@ struct PositionScale {
 };
 
 // In place on one fused row per token: [q heads | k heads | v heads], each head_dim wide, those of
-// v value_cols(). Clamps all of them, norms each q, k and v head when weights are given, one row of
-// them for all heads or one for each head, rotates q and k, scales q, writes k and v of the step's
-// tokens to the cache.
+// v value_cols(), none where the place has keys only. Clamps all of them, norms each q, k and v
+// head when weights are given, one row of them for all heads or one for each head, rotates q and k,
+// scales q, writes k and v of the step's tokens to the cache.
 struct QkvArgs {
   KvPlace place{};  // of the layer's keys and values
   int32_t num_heads = 0;
   int32_t num_kv_heads = 0;  // 0: q alone, of a layer that reads another one's keys and values
   int32_t head_dim = 0;
-  int32_t value_dim = 0;  // of the layer's KvHeads
-  int32_t rope = -1;      // from add_rope; -1: none
-  float clip = 0.0F;      // 0: off; else q, k and v are clamped to -clip..clip
+  int32_t value_dim = 0;   // of the layer's KvHeads
+  bool keys_only = false;  // likewise
+  int32_t rope = -1;       // from add_rope; -1: none
+  float clip = 0.0F;       // 0: off; else q, k and v are clamped to -clip..clip
   PositionScale query_scale{};
   bool norm_after_rope = false;
   NormKind norm_kind = NormKind::kRms;
@@ -248,7 +253,7 @@ struct QkvArgs {
   float norm_eps = 0.0F;
   Tensor qkv;  // (num_tokens, (num_heads + num_kv_heads) * head_dim + num_kv_heads * value_cols())
 
-  int32_t value_cols() const { return value_dim > 0 ? value_dim : head_dim; }
+  int32_t value_cols() const { return keys_only ? 0 : value_dim > 0 ? value_dim : head_dim; }
 };
 
 // Latent attention (DeepSeek V2, https://arxiv.org/abs/2405.04434): all heads share one key,
@@ -324,6 +329,7 @@ struct AttentionArgs {
   // takes its share of the softmax and has no value.
   const Tensor* sinks = nullptr;
   int32_t latent_dim = 0;  // of the KvLayout: the columns of a value
+  SeenChoice seen{};       // of the last choose_tokens
   // Where head_dim is a multiple of 16, rows of both begin at multiples of 16 bytes.
   Tensor q;    // (num_tokens, num_heads * head_dim), stride may be that of the fused row
   Tensor out;  // (num_tokens, num_heads * value_cols())
@@ -577,6 +583,10 @@ class Device {
   virtual void add_low_rank_to_experts(const ExpertLowRankArgs& /*args*/) {}
   virtual void qk_norm_rope_store_kv(const QkvArgs& args) = 0;
   virtual void attention(const AttentionArgs& args) = 0;
+  // (optional: DeviceInfo.chooses_tokens)
+  virtual void choose_tokens(const ChooseArgs& /*args*/) {
+    throw Error(Code::kUnsupported, "this backend has no kernels that choose tokens");
+  }
   virtual void rotate_and_store_latent(const LatentArgs& args) = 0;
   virtual void head_matmul(const HeadMatmulArgs& args) = 0;
   virtual void activation(const ActivationArgs& args) = 0;
@@ -647,7 +657,7 @@ class Backend {
 // A plugin exports two C functions. The first is asked before anything else is touched: a plugin of
 // another number is refused. Raised with every change of what crosses the border (this header, and
 // those that it includes).
-inline constexpr int kBackendAbi = 31;
+inline constexpr int kBackendAbi = 32;
 inline constexpr const char* kBackendAbiSymbol = "tgi_backend_abi";  // int (*)()
 inline constexpr const char* kBackendSymbol = "tgi_backend";         // tgi::Backend* (*)()
 

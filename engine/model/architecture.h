@@ -78,6 +78,13 @@ enum class Role : uint8_t {
   kLatentNorm,
   kLatentUp,
   kLatentGate,  // a number for each head, by which what it gives is gated
+  // Of layers that choose the tokens they see.
+  kIndexerQuery,
+  kIndexerQueryNorm,
+  kIndexerKey,
+  kIndexerKeyNorm,
+  kIndexerKeyNormBias,
+  kIndexerWeights,  // of its heads
   kO,
   kOBias,
   // Of layers with a state.
@@ -205,6 +212,8 @@ constexpr bool is_norm_weight(Role role) {
     case Role::kKNorm:
     case Role::kQueryDownNorm:
     case Role::kLatentNorm:
+    case Role::kIndexerQueryNorm:
+    case Role::kIndexerKeyNorm:
       return true;
     default:
       return false;
@@ -281,6 +290,9 @@ enum class Dim : uint8_t {
   kLatentKey,   // with the rotated columns
   kLatentUp,    // for each head: the columns of its key that are not rotated, its value
   kHeadValues,  // a value for each head of q: what attention gives
+  kIndexerQueries,
+  kIndexerHeadDim,
+  kIndexerHeads,
   kExperts,
   kChoices,  // with those that have no matrices
   kExpertHidden,

@@ -358,12 +358,6 @@ void name_layers(const JsonReader& config,
   out[std::string(names)] = std::move(list);
 }
 
-void end_context_at(int32_t tokens, ModelConfig& model) {
-  if (tokens >= model.max_positions) return;
-  model.stated_positions = model.max_positions;
-  model.max_positions = tokens;
-}
-
 void read_windows(const JsonReader& config, const WindowFields& fields, ModelConfig& model) {
   std::vector<bool> layers = read_layer_types(config, model);
   const int64_t window = window_size(config, fields);

@@ -90,10 +90,6 @@ void name_layers(const JsonReader& config,
                  const char* of_one,
                  Json& out);
 
-// Of a model whose layers choose tokens among more than so many: what is computed here is what they
-// all see. REQUIRES: the ropes are read, which may widen the context.
-void end_context_at(int32_t tokens, ModelConfig& model);
-
 // Sliding windows: sliding_window, layer_types, and for families with a switch use_sliding_window
 // and max_window_layers. REQUIRES: num_layers is set.
 void read_windows(const JsonReader& config, const WindowFields& fields, ModelConfig& model);

@@ -154,6 +154,24 @@ inline constexpr auto kLatentAttentionTensors = std::to_array<TensorSpec>({
      Split::kColumns, has_attention_bias},
 });
 
+constexpr bool chooses_tokens(const ModelConfig& config, int32_t layer) {
+  return config.layers[static_cast<size_t>(layer)].seen == SeenTokens::kOwnChoice;
+}
+
+// DeepSeek's indexer, in the layers that choose.
+inline constexpr auto kSparseAttentionTensors = std::to_array<TensorSpec>({
+    {Role::kIndexerQuery, "model.layers.{layer}.self_attn.indexer.wq_b.weight",
+     Dim::kIndexerQueries, Dim::kQueryRank, Split::kNone, chooses_tokens},
+    {Role::kIndexerKey, "model.layers.{layer}.self_attn.indexer.wk.weight", Dim::kIndexerHeadDim,
+     Dim::kHidden, Split::kNone, chooses_tokens},
+    {Role::kIndexerKeyNorm, "model.layers.{layer}.self_attn.indexer.k_norm.weight", Dim::kOne,
+     Dim::kIndexerHeadDim, Split::kNone, chooses_tokens},
+    {Role::kIndexerKeyNormBias, "model.layers.{layer}.self_attn.indexer.k_norm.bias", Dim::kOne,
+     Dim::kIndexerHeadDim, Split::kNone, chooses_tokens},
+    {Role::kIndexerWeights, "model.layers.{layer}.self_attn.indexer.weights_proj.weight",
+     Dim::kIndexerHeads, Dim::kHidden, Split::kNone, chooses_tokens},
+});
+
 // Biases of q, k and v, where attention_bias says so.
 inline constexpr auto kLlamaQkvBiasTensors = std::to_array<TensorSpec>({
     {Role::kQBias, "model.layers.{layer}.self_attn.q_proj.bias", Dim::kOne, Dim::kQ, Split::kRows,

@@ -14,6 +14,16 @@ int32_t kept_tokens(const LayerPlan& layer, int32_t max_context) {
   return reach == 0 || reach >= max_context - kKvTile ? max_context : reach + kKvTile;
 }
 
+// As it is cached: of latents one row for all heads.
+KvHeads cached_heads_of(const ModelConfig& config, int32_t layer) {
+  if (!has_latents(config)) return kv_heads_of(config, layer);
+  return {.num_kv_heads = 1, .head_dim = config.latent.key_dim(), .keys_only = true};
+}
+
+KvHeads indexer_keys(const ModelConfig& config) {
+  return {.num_kv_heads = 1, .head_dim = config.indexer.head_dim, .keys_only = true};
+}
+
 // Layers that keep the same tokens, in their order.
 struct Keepers {
   std::vector<int32_t> layers;
@@ -94,8 +104,22 @@ int32_t place(const ModelConfig& config,
     out.places[static_cast<size_t>(layer)] = {.group = first_group + group, .layer = index};
     out.num_layers = std::max(out.num_layers, index + 1);
     out.heads.resize(std::max(out.heads.size(), at + 1));
-    out.heads[at].push_back(kv_heads_of(config, layer));
+    out.heads[at].push_back(cached_heads_of(config, layer));
   });
+}
+
+// The keys of indexers lie behind all that attention has in the same blocks.
+void place_indexers(const ModelConfig& config, KvPlan& out) {
+  if (!has_indexer(config)) return;
+  out.indexer_places.resize(config.layers.size());
+  for (size_t i = 0; i < config.layers.size(); ++i) {
+    if (config.layers[i].seen != SeenTokens::kOwnChoice) continue;
+    const int32_t group = out.places[i].group;
+    std::vector<KvHeads>& heads = out.heads[static_cast<size_t>(group)];
+    out.indexer_places[i] = {.group = group, .layer = static_cast<int32_t>(heads.size())};
+    heads.push_back(indexer_keys(config));
+    out.num_layers = std::max(out.num_layers, static_cast<int32_t>(heads.size()));
+  }
 }
 
 // Where layers do not differ nothing is said of each.
@@ -106,7 +130,8 @@ KvPlan finish(const ModelConfig& config, KvPlan plan) {
       plan.places[i] = plan.places[static_cast<size_t>(layer.kv_layer)];
     }
   }
-  if (!has_unlike_heads(config)) plan.heads.clear();
+  place_indexers(config, plan);
+  if (!has_unlike_heads(config) && !has_indexer(config)) plan.heads.clear();
   return plan;
 }
 
@@ -118,8 +143,10 @@ Keepers keepers_of(const ModelConfig& config, int32_t max_context, bool windowed
     if (!layer.has_own_kv() || (kept < max_context) != windowed) continue;
     out.layers.push_back(i);
     // A config that says no sizes says that all are the same.
-    const KvHeads heads = kv_heads_of(config, i);
-    out.sizes.push_back(std::max<int64_t>(heads.key_numbers() + heads.value_numbers(), 1));
+    const KvHeads heads = cached_heads_of(config, i);
+    int64_t size = heads.key_numbers() + heads.value_numbers();
+    if (layer.seen == SeenTokens::kOwnChoice) size += indexer_keys(config).key_numbers();
+    out.sizes.push_back(std::max<int64_t>(size, 1));
     out.kept = std::max(out.kept, kept);
   }
   return out;

@@ -13,6 +13,7 @@ struct KvPlan {
   KvGroups groups;
   int32_t num_layers = 0;       // of the group with most
   std::vector<KvPlace> places;  // (num_layers of the model); of layers without attention unused
+  std::vector<KvPlace> indexer_places{};  // likewise, of the keys of their indexers
   // Where the heads of layers differ: by group, those of its layers, of all ranks together.
   std::vector<std::vector<KvHeads>> heads{};
 };

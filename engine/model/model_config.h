@@ -13,6 +13,7 @@
 
 #include "base/json.h"
 #include "engine/device/backend.h"
+#include "engine/device/choice_ops.h"
 #include "engine/model/head_spec.h"
 
 namespace tgi {
@@ -44,6 +45,10 @@ enum class StateKind : uint8_t {
   kLightning
 };
 
+// Which of the tokens before it a token sees: all within the layer's window; those that the layer's
+// indexer chooses; those that the last one before it chose.
+enum class SeenTokens : uint8_t { kAll, kOwnChoice, kLastChoice };
+
 // Of what a branch makes of the stream: what both are multiplied by before they are added.
 struct ResidualFactors {
   float stream = 1.0F;
@@ -60,6 +65,7 @@ struct LayerPlan {
   int32_t sliding_window = 0;   // tokens; 0: none
   int32_t attention_chunk = 0;  // tokens that see each other; 0: all
   int32_t rope = kNoRope;       // which of ModelConfig::ropes rotates q and k
+  SeenTokens seen = SeenTokens::kAll;
   PositionScale query_scale{};
   float score_multiplier = 1.0F;  // beside attention_scale
   bool divides_qk = false;        // heads of q and k are normed, without weights
@@ -175,6 +181,22 @@ struct LatentConfig {
   int32_t key_dim() const { return rank + rotary_dim; }  // of what is cached
 };
 
+// Small heads beside those of attention, which choose the tokens that a later one sees
+// (engine/device/choice_ops.h): each token has queries and one key for them.
+struct IndexerConfig {
+  int32_t num_heads = 0;  // 0: all tokens are seen
+  int32_t head_dim = 0;
+  int32_t rope = kNoRope;               // which of ModelConfig::ropes rotates the first columns
+  bool weighs_heads = false;            // by what the stream says; else each head chooses by itself
+  bool reads_short_queries = false;     // of latent attention; else the stream
+  NormKind norm_kind = NormKind::kRms;  // of the heads of q and k that have weights for it
+  float norm_eps = 0.0F;
+  ChoiceRule rule;
+
+  int32_t num_choices() const { return weighs_heads ? 1 : num_heads; }
+  int32_t query_cols() const { return num_heads * head_dim; }
+};
+
 // Positions that are not learned: sines of the position at falling frequencies, then cosines.
 // Source: https://arxiv.org/abs/1706.03762, section 3.5
 struct SinusoidConfig {
@@ -247,8 +269,7 @@ struct ModelConfig {
   int32_t head_dim = 0;       // of q and k
   int32_t value_dim = 0;      // of v, where attention is no latent one; 0: head_dim
   int32_t max_positions = 0;  // the longest context the model is meant for
-  // The same as config.json has it, where longer contexts need what is not computed here: from
-  // max_positions on a token sees a choice of those before it. 0: there is no such thing.
+  // The same as config.json has it, where leave_out_indexer ended it before. 0: it did not.
   int32_t stated_positions = 0;
 
   std::vector<LayerPlan> layers;  // (num_layers)
@@ -292,6 +313,7 @@ struct ModelConfig {
   Activation head_activation = Activation::kGelu;  // of the matrix before the head, where there is
 
   LatentConfig latent;
+  IndexerConfig indexer;
   LayerInputs layer_inputs;
   StreamsConfig streams;
   // Of two matrices that make of what attention reads what is added beside it (LAuReL,
@@ -399,6 +421,9 @@ inline bool has_unlike_heads(const ModelConfig& config) {
            return plan.num_kv_heads > 0 || plan.head_dim > 0;
          });
 }
+constexpr bool has_indexer(const ModelConfig& config) {
+  return config.indexer.num_heads > 0;
+}
 inline bool has_shared_kv(const ModelConfig& config) {
   return std::ranges::any_of(config.layers,
                              [](const LayerPlan& plan) { return plan.kv_layer != kOwnKv; });
@@ -413,7 +438,8 @@ inline int32_t max_matmul_cols(const ModelConfig& config) {
                    most_heads(config) * most_kv_heads(config).value_cols(), config.latent.rank,
                    config.latent.query_rank, config.num_heads * config.latent.value_dim,
                    static_cast<int32_t>(config.state.num_channels()), config.state.step_rank,
-                   config.state.gate_rank, config.layer_inputs.size, config.laurel_rank});
+                   config.state.gate_rank, config.indexer.head_dim, config.layer_inputs.size,
+                   config.laurel_rank});
 }
 
 constexpr bool has_streams(const ModelConfig& config) {
@@ -475,6 +501,18 @@ inline bool has_state(const ModelConfig& config) {
 
 constexpr bool has_latents(const ModelConfig& config) {
   return config.latent.rank > 0;
+}
+
+// Where tokens can't be chosen: contexts end where all of them are seen.
+inline void leave_out_indexer(ModelConfig& config) {
+  if (!has_indexer(config)) return;
+  const int64_t all = config.indexer.rule.sees_all_up_to();
+  if (all < config.max_positions) {
+    config.stated_positions = config.max_positions;
+    config.max_positions = static_cast<int32_t>(all);
+  }
+  config.indexer = {};
+  for (LayerPlan& layer : config.layers) layer.seen = SeenTokens::kAll;
 }
 
 // Of a row of the table of embeddings, and of the head.

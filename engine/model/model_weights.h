@@ -32,6 +32,13 @@ struct LayerWeights {
   DeviceVector latent_norm;
   HeadMatrices key_up;    // each (rank, kept_dim): what a query keeps into the latent's space
   HeadMatrices value_up;  // each (value_dim, rank): what is attended to out of it
+  // Of layers that choose the tokens they see.
+  Linear indexer_query;    // (heads * head_dim, what its queries read)
+  Linear indexer_key;      // (head_dim, hidden)
+  Linear indexer_weights;  // (heads, hidden)
+  DeviceVector indexer_query_norm;
+  DeviceVector indexer_key_norm;
+  DeviceVector indexer_key_norm_bias;
   DeviceVector attention_inner_norm;  // of what attention gives
   Linear o;
   DeviceVector attention_post_norm;

@@ -84,6 +84,9 @@ NextTokenLayer::NextTokenLayer(const LoadedConfig& model) : stored_(model), conf
   // Behind the first layers of another kind it is as the last.
   LayerPlan plan = model.config.layers.back();
   plan.kv_layer = kOwnKv;
+  // It drafts well enough with all tokens seen.
+  plan.seen = SeenTokens::kAll;
+  config_.indexer = {};
   config_.layers = {plan};
   config_.num_layers = 1;
   if (names.shape != nullptr) names.shape(JsonReader(model.json, ""), config_);

@@ -26,6 +26,12 @@ struct StateSize {
   bool pools_rows = false;          // a step reports rows that tokens are drawn from
 };
 
+// A rank's part of what all of them have together.
+inline KvHeads heads_of_rank(KvHeads heads, int num_ranks) {
+  if (!heads.keys_only) heads.num_kv_heads /= num_ranks;
+  return heads;
+}
+
 // What attention sees of the cache, at most. Of latents there is one row, whole on every rank.
 inline int32_t cached_heads(const ModelConfig& config, int num_ranks) {
   return has_latents(config) ? 1 : most_kv_heads(config).num_kv_heads / num_ranks;
@@ -33,15 +39,19 @@ inline int32_t cached_heads(const ModelConfig& config, int num_ranks) {
 inline int32_t cached_head_dim(const ModelConfig& config) {
   return has_latents(config) ? config.latent.key_dim() : most_kv_heads(config).head_dim;
 }
+// The same with the keys of an indexer.
+inline int32_t most_cached_head_dim(const ModelConfig& config) {
+  return std::max(cached_head_dim(config), config.indexer.head_dim);
+}
 
 inline KvLayout kv_layout(const ModelConfig& config, const KvPlan& plan, const StateSize& size) {
   std::vector<std::vector<KvHeads>> groups = plan.heads;
   for (std::vector<KvHeads>& group : groups) {
-    for (KvHeads& heads : group) heads.num_kv_heads /= size.num_ranks;
+    for (KvHeads& heads : group) heads = heads_of_rank(heads, size.num_ranks);
   }
   return {.num_layers = plan.num_layers,
           .num_kv_heads = cached_heads(config, size.num_ranks),
-          .head_dim = cached_head_dim(config),
+          .head_dim = most_cached_head_dim(config),
           .block_size = size.block_size,
           .num_blocks = size.num_blocks,
           .dtype = size.kv_dtype,
@@ -64,8 +74,8 @@ inline StateLayout recurrent_layout(const ModelConfig& config) {
 inline std::vector<KvHeads> unlike_heads(const KvPlan& plan, int num_ranks) {
   std::vector<KvHeads> out;
   for (const std::vector<KvHeads>& group : plan.heads) {
-    for (KvHeads heads : group) {
-      heads.num_kv_heads /= num_ranks;
+    for (const KvHeads& all : group) {
+      const KvHeads heads = heads_of_rank(all, num_ranks);
       if (std::ranges::find(out, heads) == out.end()) out.push_back(heads);
     }
   }
@@ -84,7 +94,7 @@ inline SlotLayout slot_layout(const ModelConfig& config,
           .max_matmul_cols = max_matmul_cols(config),
           .num_heads = most_heads(config) / size.num_ranks,
           .num_kv_heads = cached_heads(config, size.num_ranks),
-          .head_dim = cached_head_dim(config),
+          .head_dim = most_cached_head_dim(config),
           .num_experts = config.experts.num_choices(),
           .experts_per_token = config.experts.num_experts > 0 ? config.experts.route.top_k : 0,
           .has_alibi = !config.alibi_slopes.empty(),
@@ -98,7 +108,9 @@ inline SlotLayout slot_layout(const ModelConfig& config,
           .cuts_gates = cuts_gates(config),
           .reported_cols = size.reported_cols,
           .pooled_cols = config.gives_vectors || size.pools_rows ? config.hidden_size : 0,
-          .unlike_heads = unlike_heads(plan, size.num_ranks)};
+          .unlike_heads = unlike_heads(plan, size.num_ranks),
+          .num_choices = has_indexer(config) ? config.indexer.num_choices() : 0,
+          .choice_block_size = config.indexer.rule.block_size};
 }
 
 inline void allocate_state(Device& device,

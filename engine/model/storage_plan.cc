@@ -23,12 +23,13 @@ std::vector<MatrixPart> StoragePlan::parts(std::span<const TensorEntry* const> e
                                            Role role,
                                            Range cols) const {
   // Rows of an embedding are only looked up; which experts a token goes to hangs on small
-  // differences of the router's few rows; and of few are the coefficients of streams.
+  // differences of the router's few rows; and of few are the coefficients of streams and the
+  // weights of an indexer's heads.
   const bool is_embedding = role == Role::kPositionEmbedding || role == Role::kTypeEmbedding ||
                             role == Role::kLayerInputTable ||
                             (role == Role::kTokenEmbedding && is_head_apart_);
-  const bool is_choice =
-      role == Role::kRouter || role == Role::kSharedOutputGate || role == Role::kStreamRouter;
+  const bool is_choice = role == Role::kRouter || role == Role::kSharedOutputGate ||
+                         role == Role::kStreamRouter || role == Role::kIndexerWeights;
   if (options_.quantization != Quantization::kNone && !is_embedding && !is_choice) {
     return {{entries, rounded(entries, role, cols)}};
   }

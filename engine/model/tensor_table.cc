@@ -153,6 +153,12 @@ int64_t dim_size(Dim dim, const ModelConfig& config, int32_t layer) {
       return int64_t{config.num_heads} * (config.latent.kept_dim + config.latent.value_dim);
     case Dim::kHeadValues:
       return num_heads * (has_latents(config) ? config.latent.value_dim : kv.value_cols());
+    case Dim::kIndexerQueries:
+      return config.indexer.query_cols();
+    case Dim::kIndexerHeadDim:
+      return config.indexer.head_dim;
+    case Dim::kIndexerHeads:
+      return config.indexer.num_heads;
     case Dim::kExperts:
       return config.experts.num_experts;
     case Dim::kChoices:

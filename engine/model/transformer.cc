@@ -30,6 +30,7 @@ Transformer::Transformer(const ModelConfig& config,
       communicator_(communicator),
       num_heads_(config.num_heads / communicator.world_size()),
       kv_places_(kv_plan.places),
+      indexer_places_(kv_plan.indexer_places),
       state_index_(count_before(config, &LayerPlan::has_state)) {
   const DType dtype = device.info().activation_dtype;
   const int64_t size =
@@ -437,6 +438,7 @@ void Transformer::run_attention(int32_t layer,
       .norm_eps = config_.norm_eps,
       .qkv = qkv,
   });
+  const SeenChoice seen = choose_tokens(layer, weights, x, {});
   const DistanceProducts products =
       multiply_distances(layer, qkv.columns(0, q_size), qkv.columns(q_size, k_size));
   device_.attention({.place = kv_places_[static_cast<size_t>(layer)],
@@ -453,6 +455,7 @@ void Transformer::run_attention(int32_t layer,
                      .distance_bias = weights_.distance_bias.get(),
                      .distance_products = products.num_kinds > 0 ? &products : nullptr,
                      .sinks = weights.sinks.get(),
+                     .seen = seen,
                      .q = qkv.columns(0, q_size),
                      .out = attended});
   if (config_.has_output_gate) {

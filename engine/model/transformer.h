@@ -82,6 +82,9 @@ class Transformer final : public Forward {
     Tensor latent_down;    // (max_batch_tokens, query_rank + key_dim + gates), of latent attention
     Tensor latent_q;       // (max_batch_tokens, heads * key_dim)
     Tensor latents;        // (max_batch_tokens, heads * rank): what was attended to
+    // (max_batch_tokens, heads * head_dim of the indexer + one head), where tokens are chosen
+    Tensor indexer;
+    Tensor indexer_weights;  // (max_batch_tokens, heads of the indexer), where they have some
     Tensor gate_up;  // (max_batch_tokens, 2 * intermediate), or (…, intermediate) without a gate
     Tensor activated;         // (max_batch_tokens, intermediate)
     Tensor shortcut;          // (max_batch_tokens, hidden): of experts, for the next layer
@@ -171,6 +174,11 @@ class Transformer final : public Forward {
                             const LayerWeights& weights,
                             const Tensor& x,
                             const Tensor& out);
+  // transformer_indexer.cc: what attention of the layer sees.
+  SeenChoice choose_tokens(int32_t layer,
+                           const LayerWeights& weights,
+                           const Tensor& x,
+                           const Tensor& short_q);
   void norm_in_place(NormKind kind, float eps, const Tensor* weight, const Tensor& x);
   void norm_inner(const DeviceVector& weight, const Tensor& x);  // where there is such a norm
   void norm_qk_rows(const LayerWeights& weights, const Tensor& q, const Tensor& k);
@@ -231,10 +239,11 @@ class Transformer final : public Forward {
   const ModelWeights& weights_;
   Device& device_;
   Communicator& communicator_;
-  const int32_t num_heads_;                  // of this rank
-  std::vector<int32_t> ropes_;               // of the device, by their index in the config
-  const std::vector<KvPlace> kv_places_;     // by layer
-  std::vector<HeadMatrices> distance_keys_;  // by layer; empty: none, likewise
+  const int32_t num_heads_;                    // of this rank
+  std::vector<int32_t> ropes_;                 // of the device, by their index in the config
+  const std::vector<KvPlace> kv_places_;       // by layer
+  const std::vector<KvPlace> indexer_places_;  // by layer; empty: there are no indexers
+  std::vector<HeadMatrices> distance_keys_;    // by layer; empty: none, likewise
   std::vector<HeadMatrices> distance_queries_;
   std::vector<int32_t> distance_kinds_;
   std::vector<int32_t> state_index_;  // by layer: which of those with a state it is

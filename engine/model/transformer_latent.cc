@@ -27,6 +27,7 @@ void Transformer::run_latent_attention(int32_t layer,
   norm(weights.latent_norm, key.columns(0, latent.rank));
   multiply(key.columns(0, latent.rank), latent.multiplier);
   if (latent.query_rank > 0) norm(weights.query_norm, short_q);
+  const SeenChoice seen = choose_tokens(layer, weights, x, short_q);
   weights.qkv.apply(device_, latent.query_rank > 0 ? short_q : x, q);
   device_.rotate_and_store_latent({.place = kv_places_[static_cast<size_t>(layer)],
                                    .num_heads = num_heads_,
@@ -51,6 +52,7 @@ void Transformer::run_latent_attention(int32_t layer,
                      .sliding_window = plan.sliding_window,
                      .attention_chunk = plan.attention_chunk,
                      .latent_dim = latent.rank,
+                     .seen = seen,
                      .q = latent_q,
                      .out = latents});
   device_.head_matmul({.heads = weights.value_up.views,

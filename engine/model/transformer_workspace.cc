@@ -133,6 +133,11 @@ Transformer::Workspace Transformer::lay_out(
         out.of_keys = attention.take(num_heads * config.distances.num_kinds);
     }
   }
+  if (has_indexer(config)) {
+    const IndexerConfig& indexer = config.indexer;
+    out.indexer = attention.take(int64_t{indexer.query_cols()} + indexer.head_dim);
+    if (indexer.weighs_heads) out.indexer_weights = attention.take(indexer.num_heads);
+  }
   const Layout state =
       take_state(config.state, Layout(base, dtype, max_batch_tokens, shared.offset()), out);
   Layout mlp(base, dtype, max_batch_tokens, shared.offset());

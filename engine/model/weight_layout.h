@@ -39,6 +39,11 @@ inline constexpr std::array<LinearPart, 3> kLatentDownParts = {{
     {Role::kLatentDown, Role::kLatentDownBias},
     {Role::kLatentGate, Role::kCount},
 }};
+inline constexpr std::array<LinearPart, 1> kIndexerQueryParts = {
+    {{Role::kIndexerQuery, Role::kCount}}};
+inline constexpr std::array<LinearPart, 1> kIndexerKeyParts = {{{Role::kIndexerKey, Role::kCount}}};
+inline constexpr std::array<LinearPart, 1> kIndexerWeightsParts = {
+    {{Role::kIndexerWeights, Role::kCount}}};
 inline constexpr std::array<LinearPart, 1> kOParts = {{{Role::kO, Role::kOBias}}};
 inline constexpr std::array<LinearPart, 3> kGateUpParts = {{
     {Role::kGate, Role::kGateBias},
@@ -103,9 +108,9 @@ inline constexpr std::array<LayerLinear, 4> kLayerLinears = {{
     {&LayerWeights::down, kDownParts},
 }};
 
-// Of latent attention, of layers with a state, of those with experts, and of distances, beside
-// them.
-inline constexpr std::array<LayerLinear, 19> kOtherLinears = {{
+// Of latent attention, of layers with a state, of those with experts, of distances and of the
+// choice of tokens, beside them.
+inline constexpr std::array<LayerLinear, 22> kOtherLinears = {{
     {&LayerWeights::latent_down, kLatentDownParts},
     {&LayerWeights::state_in, kStateInParts},
     {&LayerWeights::state_parts, kStatePartsParts},
@@ -125,6 +130,9 @@ inline constexpr std::array<LayerLinear, 19> kOtherLinears = {{
     {&LayerWeights::laurel_out, kLaurelOutParts},
     {&LayerWeights::distance_key, kDistanceKeyParts},
     {&LayerWeights::distance_query, kDistanceQueryParts},
+    {&LayerWeights::indexer_query, kIndexerQueryParts},
+    {&LayerWeights::indexer_key, kIndexerKeyParts},
+    {&LayerWeights::indexer_weights, kIndexerWeightsParts},
 }};
 
 // Where an adapter can add something (engine/tensor/low_rank.h): the linears of each layer, those
@@ -162,7 +170,7 @@ constexpr int32_t expert_site(const ModelConfig& config,
   return embedding_site(config.num_layers) + 1 + before * config.experts.num_experts + expert;
 }
 
-inline constexpr std::array<LayerVector, 40> kLayerVectors = {{
+inline constexpr std::array<LayerVector, 43> kLayerVectors = {{
     {&LayerWeights::attention_norm, Role::kAttentionNorm},
     {&LayerWeights::attention_norm_bias, Role::kAttentionNormBias},
     {&LayerWeights::q_norm, Role::kQNorm},
@@ -172,6 +180,9 @@ inline constexpr std::array<LayerVector, 40> kLayerVectors = {{
     {&LayerWeights::sinks, Role::kSinks},
     {&LayerWeights::query_norm, Role::kQueryDownNorm},
     {&LayerWeights::latent_norm, Role::kLatentNorm},
+    {&LayerWeights::indexer_query_norm, Role::kIndexerQueryNorm},
+    {&LayerWeights::indexer_key_norm, Role::kIndexerKeyNorm},
+    {&LayerWeights::indexer_key_norm_bias, Role::kIndexerKeyNormBias},
     {&LayerWeights::attention_inner_norm, Role::kAttentionInnerNorm},
     {&LayerWeights::attention_post_norm, Role::kAttentionPostNorm},
     {&LayerWeights::mlp_norm, Role::kMlpNorm},

@@ -131,7 +131,7 @@ void add_config(const LoadedConfig& model, ipc::ModelFacts& facts) {
   facts.num_shared_kv_layers = num_shared_kv_layers(config);
   facts.vocab_size = config.vocab_size;
   facts.max_positions = config.max_positions;
-  facts.stated_positions = config.stated_positions;
+  facts.chosen_tokens = config.indexer.rule.sees_all_up_to();
   facts.sliding_window = longest_window(config);
   for (const LayerPlan& layer : config.layers) {
     if (layer.has_attention && layer.reach() > 0) ++facts.num_windowed_layers;

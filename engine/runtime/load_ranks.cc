@@ -219,6 +219,7 @@ class RankLoader {
   // how many.
   void plan(std::span<const GivenBack> given_back) {
     const DeviceInfo& first = devices_.front()->info();
+    if (!first.chooses_tokens) leave_out_indexer(model_.config);
     out_.max_running = options_.max_running.value_or(running_of(first, given_back));
     if (model_.config.gives_vectors && !first.takes_encoders) {
       throw Error(Code::kUnsupported,
@@ -295,7 +296,7 @@ class RankLoader {
     if (const int32_t stated = model_.config.stated_positions; stated > 0) {
       log_warn(
           "the context ends before the model's: behind it tokens see a choice of those before "
-          "them, which is not computed",
+          "them, which this backend does not compute",
           {{"tokens", model_.config.max_positions}, {"of", stated}});
     }
   }
@@ -356,7 +357,7 @@ class RankLoader {
   }
 
   Backend& backend_;
-  const LoadedConfig& model_;
+  LoadedConfig model_;
   const OpenCheckpoint& open_;
   const LoadRanksOptions& options_;
   const size_t num_ranks_;

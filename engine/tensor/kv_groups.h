@@ -18,8 +18,11 @@ struct KvHeads {
   int32_t num_kv_heads = 0;
   int32_t head_dim = 0;
   int32_t value_dim = 0;  // of a value, where it is not as long as its key; 0: head_dim
+  // There are no values, or keys hold them. Such a key is the same for all heads, and every rank
+  // has all of it.
+  bool keys_only = false;
 
-  int32_t value_cols() const { return value_dim > 0 ? value_dim : head_dim; }
+  int32_t value_cols() const { return keys_only ? 0 : value_dim > 0 ? value_dim : head_dim; }
   int64_t key_numbers() const { return int64_t{num_kv_heads} * head_dim; }
   int64_t value_numbers() const { return int64_t{num_kv_heads} * value_cols(); }
 

@@ -162,7 +162,7 @@ TEST_CASE("what MiniMax can't be is refused by name") {
 
 const std::string kMinimaxM3 = "MiniMaxM3VLForCausalLM";
 
-TEST_CASE("MiniMax M3 ends the context where its layers would choose among blocks") {
+TEST_CASE("MiniMax M3 chooses among blocks in the layers that say so") {
   const Json layers = {{"num_hidden_layers", 3}};
   CHECK(load(kMinimaxM3, layers).config.max_positions == 524288);
   const Json published = {{"num_hidden_layers", 3},
@@ -171,10 +171,17 @@ TEST_CASE("MiniMax M3 ends the context where its layers would choose among block
                           {"sparse_attention_config",
                            {{"sparse_attention_freq", {0, 0, 1}},
                             {"sparse_block_size", 64},
-                            {"sparse_topk_blocks", 8}}}};
+                            {"sparse_topk_blocks", 8},
+                            {"sparse_num_index_heads", 2},
+                            {"sparse_index_dim", 160},
+                            {"sparse_local_block", 3}}}};
   const ModelConfig model = load(kMinimaxM3, published).config;
-  CHECK(model.max_positions == 512);
-  CHECK(model.stated_positions == 524288);
+  CHECK(model.max_positions == 524288);
+  CHECK(model.indexer.rule == ChoiceRule{.top_k = 8, .block_size = 64, .local_blocks = 3});
+  CHECK(model.indexer.num_heads == 2);
+  CHECK(model.indexer.head_dim == 160);
+  CHECK(model.layers[1].seen == SeenTokens::kAll);
+  CHECK(model.layers[2].seen == SeenTokens::kOwnChoice);
   CHECK(model.layers[0].mlp == MlpKind::kDense);
   CHECK(model.layers[1].mlp == MlpKind::kExperts);
   CHECK(model.intermediate_size == 12288);
@@ -182,7 +189,8 @@ TEST_CASE("MiniMax M3 ends the context where its layers would choose among block
   CHECK(model.gate_limits.up_offset == 1.0F);
   const Json own = {{"num_hidden_layers", 2},
                     {"layer_types", {"full_attention", "minimax_m3_sparse"}}};
-  CHECK(load(kMinimaxM3, own).config.max_positions == 2048);
+  CHECK(load(kMinimaxM3, own).config.indexer.rule.sees_all_up_to() == 2048);
+  CHECK(one_kv_group(load(kMinimaxM3, own).config).heads[0].size() == 3);
 }
 
 TEST_CASE("what MiniMax M3 can't be is refused by name") {

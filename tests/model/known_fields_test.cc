@@ -90,7 +90,8 @@ Json as_json(const ModelConfig& c) {
                       layer.mixer_factors.stream,
                       layer.mixer_factors.branch,
                       layer.mlp_factors.stream,
-                      layer.mlp_factors.branch});
+                      layer.mlp_factors.branch,
+                      static_cast<int>(layer.seen)});
   }
   Json ropes = Json::array();
   for (const RopeSpec& rope : c.ropes) {
@@ -108,6 +109,9 @@ Json as_json(const ModelConfig& c) {
         c.experts.output_multiplier, c.experts.hidden_size}},
       {"layer_inputs", {c.layer_inputs.size, c.layer_inputs.vocab_size}},
       {"streams", {c.streams.count, c.streams.active, c.streams.has_scales}},
+      {"indexer",
+       {c.indexer.num_heads, c.indexer.head_dim, c.indexer.rope, c.indexer.rule.top_k,
+        c.indexer.rule.block_size, c.indexer.rule.local_blocks}},
       {"laurel_rank", c.laurel_rank},
       {"state",
        {static_cast<int>(state.kind),
@@ -248,7 +252,7 @@ TEST_CASE("a field that is not there means what the config class takes for it") 
         check(config.num_kv_heads, {"num_key_value_heads", "n_head", "n_heads"});
       }
       const int32_t unused_positions = config.is_causal ? 0 : config.position_offset;
-      check(std::max(config.max_positions + unused_positions, config.stated_positions),
+      check(config.max_positions + unused_positions,
             {"max_position_embeddings", "n_positions", "max_seq_len"});
       if (!config.is_causal) continue;
       CHECK(config.tied_embeddings == defaults.value("tie_word_embeddings", false));
@@ -285,6 +289,8 @@ std::map<std::string, Change> changes() {
                      {"long_factor", Json(48, 2.0)}};
   Json types(32, "full_attention");
   types[0] = "sliding_attention";
+  Json indexers(78, "full");
+  indexers[1] = "shared";
   const Json window = {{"use_sliding_window", true}, {"sliding_window", 64}};
   const Json two_kinds = {{"num_hidden_layers", 2},
                           {"layer_types", {"sliding_attention", "full_attention"}},
@@ -304,6 +310,13 @@ std::map<std::string, Change> changes() {
       {"hidden_act", {"relu"}},
       {"max_position_embeddings", {7777777}},
       {"index_topk", {1000}},
+      {"index_head_dim", {256, {{"layer_types", Json(60, "minimax_m3_sparse")}}}},
+      {"index_n_heads", {8, {{"layer_types", Json(60, "minimax_m3_sparse")}}}},
+      {"index_local_blocks", {2, {{"layer_types", Json(60, "minimax_m3_sparse")}}}},
+      {"indexer_types", {indexers}},
+      {"index_topk_pattern", {indexers}},
+      {"index_topk_freq", {3}},
+      {"index_skip_topk_offset", {3, {{"index_topk_freq", 4}}}},
       {"index_block_size", {64, {{"layer_types", Json(60, "minimax_m3_sparse")}}}},
       {"index_topk_blocks", {4, {{"layer_types", Json(60, "minimax_m3_sparse")}}}},
       {"sparse_attention_config", {{{"sparse_attention_freq", Json(60, 1)}}}},

@@ -118,18 +118,63 @@ TEST_CASE("the config of DeepSeek V3 is taken as it is published") {
   CHECK(kv_layout(model.config, {}, {.num_ranks = 8}).head_dim == 576);
 }
 
-TEST_CASE("where later tokens see a choice of those before them, the context ends before them") {
+TEST_CASE("where later tokens see a choice of those before them, what is left without it ends") {
   Json config = {{"architectures", {"DeepseekV32ForCausalLM"}},
+                 {"num_hidden_layers", 2},
                  {"max_position_embeddings", 163840},
                  {"index_topk", 1000}};
-  const ModelConfig model = load_config(config).config;
+  ModelConfig model = load_config(config).config;
+  CHECK(model.max_positions == 163840);
+  CHECK(model.indexer.num_heads == 64);
+  CHECK(model.indexer.rule.top_k == 1000);
+  CHECK_FALSE(model.ropes[static_cast<size_t>(model.indexer.rope)].interleaved);
+  const KvPlan plan = one_kv_group(model);
+  REQUIRE(plan.heads.size() == 1);
+  const KvHeads latent = {.num_kv_heads = 1, .head_dim = 576, .keys_only = true};
+  const KvHeads key = {.num_kv_heads = 1, .head_dim = 128, .keys_only = true};
+  CHECK(plan.heads[0] == std::vector<KvHeads>{latent, latent, key, key});
+  CHECK(plan.indexer_places[1] == KvPlace{.group = 0, .layer = 3});
+  CHECK(kv_layout(model, plan, {.num_ranks = 8}).groups == plan.heads);
+  leave_out_indexer(model);
   CHECK(model.max_positions == 1000);
   CHECK(model.stated_positions == 163840);
+  CHECK(one_kv_group(model).heads.empty());
   config["max_position_embeddings"] = 1000;
-  CHECK(load_config(config).config.max_positions == 1000);
-  CHECK(load_config(config).config.stated_positions == 0);
+  model = load_config(config).config;
+  leave_out_indexer(model);
+  CHECK(model.max_positions == 1000);
+  CHECK(model.stated_positions == 0);
   config["index_topk"] = 0;
   CHECK_THAT(refusal(config, Code::kInvalidArgument), Catch::Contains("index_topk: expected 1 to"));
+  config["index_topk"] = 8;
+  config["index_head_dim"] = 63;
+  CHECK_THAT(refusal(config, Code::kInvalidArgument),
+             Catch::Contains("index_head_dim: expected at least the 64 columns that are rotated"));
+  config["index_head_dim"] = 64;
+  config["index_n_heads"] = 129;
+  CHECK_THAT(refusal(config, Code::kInvalidArgument), Catch::Contains("index_n_heads"));
+  config["index_n_heads"] = 128;
+  config["q_lora_rank"] = nullptr;
+  CHECK_THAT(refusal(config, Code::kInvalidArgument), Catch::Contains("q_lora_rank"));
+  config = {{"architectures", {"GlmMoeDsaForCausalLM"}},
+            {"num_hidden_layers", 5},
+            {"index_topk_freq", 2},
+            {"index_skip_topk_offset", 1}};
+  const auto seen = [&] {
+    std::string out;
+    for (const LayerPlan& layer : load_config(config).config.layers) {
+      out += layer.seen == SeenTokens::kOwnChoice ? 'F' : 'S';
+    }
+    return out;
+  };
+  CHECK(seen() == "FSFSF");
+  config["index_topk_pattern"] = "FSSFS";
+  CHECK(seen() == "FSSFS");
+  config["indexer_types"] = {"full", "full", "shared", "shared", "full"};
+  CHECK(seen() == "FFSSF");
+  config["indexer_types"] = {"shared", "full", "shared", "shared", "full"};
+  CHECK_THAT(refusal(config, Code::kInvalidArgument),
+             Catch::Contains("indexer_types: entry 0: expected full, as no layer before it"));
   config = {{"architectures", {"GlmMoeDsaForCausalLM"}}, {"index_windows", 2}};
   CHECK_THAT(refusal(config, Code::kUnsupported), Catch::Contains("index_windows = 2"));
 }

@@ -43,6 +43,7 @@ class AttentionRun {
     const int64_t last = last_[rows_.count - 1];
     const int64_t first_tile = first_[0] / kAttentionTile;
     for (int64_t tile = first_tile; tile <= last / kAttentionTile; ++tile) {
+      if (block_.chosen != nullptr && !is_chosen(tile)) continue;
       const int64_t begin = tile * kAttentionTile;
       // Positions that this call may look at; what lies behind was never written.
       const int64_t count = last + 1 - begin < kAttentionTile ? last + 1 - begin : kAttentionTile;
@@ -74,6 +75,17 @@ class AttentionRun {
     const int64_t window = block_.sliding_window == 0 ? 0 : p - block_.sliding_window + 1;
     return window > chunk ? window : chunk;
   }
+  const uint64_t* chosen(int64_t r) const {
+    const int64_t choice = (block_.first_head + head(r)) / block_.heads_per_choice;
+    return block_.chosen + (query(r) * block_.num_choices + choice) * block_.chosen_words;
+  }
+  // By some row. Others see nothing of the tile and get no bits from it.
+  bool is_chosen(int64_t tile) const {
+    for (int64_t r = 0; r < block_.num_rows; ++r) {
+      if (chosen(r)[tile] != 0) return true;
+    }
+    return false;
+  }
   int64_t last_visible(int64_t r) const {
     const int64_t p = position(r);
     if (block_.num_visible == 0) return p;
@@ -103,7 +115,8 @@ class AttentionRun {
   // multiplied by. `begin`: of the tile. First the rows' highest scores, then all weights: one row
   // after the other would wait for each.
   void soften(const AttentionPass& pass, int64_t begin) {
-    const bool all_seen = last_[pass.first] + 1 - begin >= kAttentionTile &&
+    const bool all_seen = block_.chosen == nullptr &&
+                          last_[pass.first] + 1 - begin >= kAttentionTile &&
                           first_[pass.first + pass.count - 1] <= begin;
     if (is_plain_ && all_seen) return soften_rows<true>(pass, begin);
     soften_rows<false>(pass, begin);
@@ -165,6 +178,8 @@ class AttentionRun {
     const int64_t num_seen = last_[r] + 1 - begin;  // of the tile; may be <= 0 or > 64
     const int64_t num_gone = first_[r] - begin;     // left the window; may be < 0
     const V hidden = V::set1(-std::numeric_limits<float>::infinity());
+    const uint64_t chosen_lanes =
+        block_.chosen == nullptr ? ~uint64_t{0} : chosen(r)[begin / kAttentionTile];
     for (int c = 0; c < kChunksPerTile; ++c) {
       V x = V::load(row + c * kChunk);
       if (!is_plain_) x = x * score_scale(c);
@@ -178,7 +193,12 @@ class AttentionRun {
       if (block_.distance_bias != nullptr) x = x + distance_bias(r, begin + c * kChunk);
       const auto seen =
           V::and_not(V::first_lanes(num_seen - c * kChunk), V::first_lanes(num_gone - c * kChunk));
-      V::select(seen, x, hidden).store(row + c * kChunk);
+      x = V::select(seen, x, hidden);
+      if (block_.chosen != nullptr) {
+        const auto lanes = V::lanes(static_cast<uint32_t>(chosen_lanes >> (c * kChunk)) & 0xFFFFU);
+        x = V::select(lanes, x, hidden);
+      }
+      x.store(row + c * kChunk);
     }
   }
 

@@ -231,6 +231,13 @@ struct LanesAvx2 {
     return static_cast<uint32_t>(_mm256_movemask_ps(mask.low)) |
            static_cast<uint32_t>(_mm256_movemask_ps(mask.high)) << 8;
   }
+  static Mask lanes(uint32_t bits) {
+    const __m256i all = _mm256_set1_epi32(static_cast<int>(bits));
+    const __m256i low = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+    const __m256i high = _mm256_slli_epi32(low, 8);
+    return {_mm256_castsi256_ps(_mm256_cmpeq_epi32(_mm256_and_si256(all, low), low)),
+            _mm256_castsi256_ps(_mm256_cmpeq_epi32(_mm256_and_si256(all, high), high))};
+  }
   static Mask and_not(const Mask& a, const Mask& b) {
     return {_mm256_andnot_ps(b.low, a.low), _mm256_andnot_ps(b.high, a.high)};
   }

@@ -206,6 +206,7 @@ struct LanesAvx512 {
     return _mm512_cmp_ps_mask(a.all, b.all, _CMP_EQ_OQ);
   }
   static uint32_t mask_bits(Mask mask) { return mask; }
+  static Mask lanes(uint32_t bits) { return static_cast<Mask>(bits); }
   static Mask and_not(Mask a, Mask b) { return static_cast<Mask>(a & ~b); }
   static LanesAvx512 select(Mask mask, const LanesAvx512& yes, const LanesAvx512& no) {
     return {_mm512_mask_blend_ps(mask, no.all, yes.all)};

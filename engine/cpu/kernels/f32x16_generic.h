@@ -244,6 +244,7 @@ struct F32x16Generic {
     return test([&](int i) { return a.lane[i] == b.lane[i]; });
   }
   static uint32_t mask_bits(Mask mask) { return mask; }
+  static Mask lanes(uint32_t bits) { return bits; }  // bit i: lane i
   static Mask and_not(Mask a, Mask b) { return a & ~b; }
   static F32x16Generic select(Mask mask, const F32x16Generic& yes, const F32x16Generic& no) {
     return map([&](int i) { return ((mask >> i) & 1U) != 0 ? yes.lane[i] : no.lane[i]; });

@@ -96,6 +96,13 @@ struct AttentionBlock {
   int64_t key_products_stride = 0;
   const int32_t* distance_kinds = nullptr;  // of distance 0, those before and after it beside
   const float* sinks = nullptr;             // (optional) (group_size)
+  // (optional) What query 0 sees of the context: of each choice a bit for each position, 64 in a
+  // word, the lowest first; then the next query's. Of a head as SeenChoice says.
+  const uint64_t* chosen = nullptr;
+  int64_t chosen_words = 0;  // of a choice
+  int32_t num_choices = 0;
+  int32_t heads_per_choice = 1;
+  int32_t first_head = 0;        // the model's number of the group's first head
   std::byte* scratch = nullptr;  // attention_scratch_bytes(head_dim, …), 64-byte aligned
 
   // Values of a whole tile are in the workspace.

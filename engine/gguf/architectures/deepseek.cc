@@ -92,22 +92,22 @@ void read_minicpm3(ModelReader& model) {
 
 namespace {
 
-// The indexer chooses the tokens that a later one sees, but those of the first index_topk.
-void read_choice_of_tokens(ModelReader& model) {
+void read_indexer(ModelReader& model) {
+  const std::string indexer = "model.layers.{layer}.self_attn.indexer.";
   model.config["index_topk"] = model.integer("attention.indexer.top_k");
-  for (const char* key : {"head_count", "key_length", "types"}) {
-    model.pass_over(std::string("attention.indexer.") + key);
-  }
-  for (const char* name : {"k_norm", "proj", "attn_k", "attn_q_b"}) {
-    model.ignore_tensor(std::string("blk.{layer}.indexer.") + name);
-  }
+  model.config["index_n_heads"] = model.integer("attention.indexer.head_count");
+  model.config["index_head_dim"] = model.integer("attention.indexer.key_length");
+  model.name("blk.{layer}.indexer.attn_q_b", indexer + "wq_b");
+  model.name("blk.{layer}.indexer.attn_k", indexer + "wk");
+  model.name("blk.{layer}.indexer.k_norm", indexer + "k_norm");
+  model.name("blk.{layer}.indexer.proj", indexer + "weights_proj");
 }
 
 void read_sparse(ModelReader& model, const char* class_name, const char* model_type) {
   read_sizes(model, class_name, model_type);
   drop_predicting_layers(model);
   read_latents(model);
-  read_choice_of_tokens(model);
+  read_indexer(model);
   read_deepseek_experts(model);
   expect_gating(model, kGatingSigmoid);
   name_outer(model);
@@ -123,8 +123,17 @@ void read_deepseek32(ModelReader& model) {
   read_sparse(model, "DeepseekV32ForCausalLM", "deepseek_v32");
 }
 
+// Which layers choose is what their tensors say: some files have no attention.indexer.types.
 void read_glm_dsa(ModelReader& model) {
   read_sparse(model, "GlmMoeDsaForCausalLM", "glm_moe_dsa");
+  model.pass_over("attention.indexer.types");
+  Json types = Json::array();
+  const auto num_layers = model.config.at("num_hidden_layers").get<int64_t>();
+  for (int64_t layer = 0; layer < num_layers; ++layer) {
+    const bool chooses = model.has_tensor(fmt::format("blk.{}.indexer.attn_k.weight", layer));
+    types.push_back(chooses ? "full" : "shared");
+  }
+  model.config["indexer_types"] = std::move(types);
 }
 
 // Queries are scaled by their position in each stretch of the first context's length.

@@ -1,8 +1,7 @@
 // DeepSeek V3.2 and GLM 5: DeepSeek V3's latent attention and experts, with an indexer in a layer
-// that chooses the `index_topk` tokens that a later one sees. Up to so many tokens all are chosen,
-// so that attention is that of DeepSeek V3: the context ends there, and the indexer is not loaded.
-// The layer that predicts a second token may draft. Source: models/deepseek_v32 and
-// models/glm_moe_dsa in `transformers`, https://arxiv.org/abs/2512.02556.
+// that chooses the `index_topk` tokens that a later one sees; in GLM 5 some layers see what the one
+// before them chose. The layer that predicts a second token may draft. Source: models/deepseek_v32
+// and models/glm_moe_dsa in `transformers`, https://arxiv.org/abs/2512.02556.
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -11,6 +10,7 @@
 #include "engine/model/config_fields.h"
 #include "engine/model/decoder_tensors.h"
 #include "engine/model/expert_fields.h"
+#include "engine/model/indexer_fields.h"
 #include "engine/model/known_fields.h"
 #include "engine/model/latent_fields.h"
 #include "engine/model/next_tokens.h"
@@ -43,7 +43,8 @@ ModelConfig read_deepseek_v32(const JsonReader& config) {
                          .default_scale = 2.5},
                         model);
   read_layers_with_experts(config, model);
-  end_context_at(read_size(config, "index_topk", 2048, kMaxPositions), model);
+  read_sparse_attention(config, {}, false, model);
+  for (LayerPlan& layer : model.layers) layer.seen = SeenTokens::kOwnChoice;
   return model;
 }
 
@@ -68,23 +69,17 @@ ModelConfig read_glm_moe_dsa(const JsonReader& config) {
                          .default_scale = 2.5},
                         model);
   read_layers_with_experts(config, model);
-  end_context_at(read_size(config, "index_topk", 2048, kMaxPositions), model);
+  read_sparse_attention(config, {.default_num_heads = 32}, true, model);
+  read_indexer_types(config, model);
   return model;
 }
 
-constexpr std::string_view kAboutChoice = "is about the choice of tokens behind index_topk of them";
-
-constexpr auto kDsaFields =
+constexpr auto kDsaCommonFields =
     join_fields(std::to_array<KnownField>({
                     read("index_topk"),
+                    read("index_head_dim"),
+                    read("index_n_heads"),
                     read_or_null("mlp_layer_types"),
-                    harmless("index_head_dim", kAboutChoice),
-                    harmless("index_n_heads", kAboutChoice),
-                    harmless("indexer_types", kAboutChoice),
-                    harmless("indexer_rope_interleave", kAboutChoice),
-                    harmless("index_topk_pattern", kAboutChoice),
-                    harmless("index_topk_freq", kAboutChoice),
-                    harmless("index_skip_topk_offset", kAboutChoice),
                     harmless("layer_types", "tokens are chosen in all layers"),
                     harmless_if("rope_interleave", "[true]", "pairs of a head are rotated"),
                     harmless_if("mlp_bias", "[false]", "MLPs have no biases"),
@@ -95,6 +90,25 @@ constexpr auto kDsaFields =
                 kDecoderFields,
                 kDeepSeekExpertFields);
 
+// An indexer in each layer, whose halves of a head are rotated.
+constexpr auto kDsaFields =
+    join_fields(std::to_array<KnownField>({
+                    harmless_if("indexer_types", R"(["full"])", "all layers choose"),
+                    harmless_if("index_topk_freq", "[1]", "all layers choose"),
+                    harmless("index_skip_topk_offset", "all layers choose"),
+                    harmless_if("indexer_rope_interleave", "[false]", "halves are rotated"),
+                }),
+                kDsaCommonFields);
+constexpr auto kGlmMoeDsaFields =
+    join_fields(std::to_array<KnownField>({
+                    read_or_null("indexer_types"),
+                    read_or_null("index_topk_pattern"),
+                    read_or_null("index_topk_freq"),
+                    read_or_null("index_skip_topk_offset"),
+                    harmless_if("indexer_rope_interleave", "[true]", "pairs are rotated"),
+                }),
+                kDsaCommonFields);
+
 constexpr auto kDeepseekV32Names = std::to_array<std::string_view>({"DeepseekV32ForCausalLM"});
 constexpr auto kDeepseekV32Types = std::to_array<std::string_view>({"deepseek_v32"});
 constexpr auto kGlmMoeDsaNames = std::to_array<std::string_view>({"GlmMoeDsaForCausalLM"});
@@ -103,10 +117,12 @@ constexpr auto kGlmMoeDsaTypes = std::to_array<std::string_view>({"glm_moe_dsa"}
 constexpr auto kDsaTensors = join_tensors(kLlamaOuterTensors,
                                           kLlamaNormTensors,
                                           kLatentAttentionTensors,
+                                          kSparseAttentionTensors,
                                           kLlamaMlpTensors,
                                           kExpertTensors,
                                           kDeepSeekExpertTensors);
 
+// Of the indexer in layers that see what another one chose, and where none chooses.
 constexpr auto kDsaIgnored = std::to_array<std::string_view>({
     kRotaryTables[0],
     ".indexer.wq_b.weight",
@@ -151,7 +167,7 @@ constexpr Architecture kGlmMoeDsa = {
     .model_types = kGlmMoeDsaTypes,
     .prefix = "model.",
     .read_config = read_glm_moe_dsa,
-    .fields = kDsaFields,
+    .fields = kGlmMoeDsaFields,
     .aliases = kDeepSeekExpertAliases,
     .tensors = kDsaTensors,
     .ignored = kDsaIgnored,

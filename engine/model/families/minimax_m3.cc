@@ -1,8 +1,7 @@
 // MiniMax M3, a checkpoint that sees, and its text model: M2's experts beside one that all tokens
 // go to, with gpt-oss's gate, norms that keep their weights less one, also of the heads of q and k,
-// and an indexer in some layers that chooses blocks of tokens. Up to as many as it chooses, all of
-// them are seen: the context ends there, and the indexer is not loaded. Source:
-// models/minimax_m3_vl in `transformers`.
+// and an indexer in some layers whose heads choose the blocks of tokens that the query heads of a
+// key see. Source: models/minimax_m3_vl in `transformers`.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,6 +15,7 @@
 #include "engine/model/config_fields.h"
 #include "engine/model/decoder_tensors.h"
 #include "engine/model/expert_fields.h"
+#include "engine/model/indexer_fields.h"
 #include "engine/model/known_fields.h"
 #include "engine/model/multimodal_fields.h"
 #include "engine/model/rope.h"
@@ -30,13 +30,13 @@ constexpr std::string_view kSparse = "minimax_m3_sparse";
 constexpr auto kSparseSpellings = std::to_array<FieldAlias>({
     {"sparse_block_size", "index_block_size"},
     {"sparse_topk_blocks", "index_topk_blocks"},
+    {"sparse_num_index_heads", "index_n_heads"},
+    {"sparse_index_dim", "index_head_dim"},
+    {"sparse_local_block", "index_local_blocks"},
 });
 constexpr auto kSparseOthers = std::to_array<std::string_view>({
     "use_sparse_attention",
     "sparse_attention_freq",
-    "sparse_num_index_heads",
-    "sparse_index_dim",
-    "sparse_local_block",
     "sparse_init_block",
     "sparse_score_type",
     "sparse_disable_index_value",
@@ -64,23 +64,41 @@ Json with_own_minimax_spelling(const JsonReader& config) {
   return out;
 }
 
-bool has_sparse_layers(const JsonReader& config, const ModelConfig& model) {
+// False where no layer chooses.
+bool read_sparse_layers(const JsonReader& config, ModelConfig& model) {
   if (!config.has("layer_types")) return false;
   const std::vector<std::string> types = read_layer_names(config, "layer_types", model);
   for (size_t i = 0; i < types.size(); ++i) {
-    if (types[i] == "full_attention" || types[i] == kSparse) continue;
-    throw Error(Code::kInvalidArgument,
-                fmt::format("{}: entry {}: expected full_attention or {}, got '{}'",
-                            config.path_of("layer_types"), i, kSparse, types[i]));
+    if (types[i] != "full_attention" && types[i] != kSparse) {
+      throw Error(Code::kInvalidArgument,
+                  fmt::format("{}: entry {}: expected full_attention or {}, got '{}'",
+                              config.path_of("layer_types"), i, kSparse, types[i]));
+    }
+    if (types[i] == kSparse) model.layers[i].seen = SeenTokens::kOwnChoice;
   }
   return std::ranges::find(types, kSparse) != types.end();
 }
 
-void end_context_where_blocks_are_chosen(const JsonReader& config, ModelConfig& model) {
-  const int64_t size = read_size(config, "index_block_size", 128, kMaxPositions);
-  const int64_t chosen = read_size(config, "index_topk_blocks", 16, kMaxPositions);
-  if (!has_sparse_layers(config, model)) return;
-  end_context_at(static_cast<int32_t>(std::min<int64_t>(size * chosen, kMaxPositions)), model);
+void read_choice_of_blocks(const JsonReader& config, ModelConfig& model) {
+  const int32_t block_size = read_size(config, "index_block_size", 128, kMaxPositions);
+  const int64_t local_blocks = config.integer_or("index_local_blocks", 1);
+  if (local_blocks < 0 || local_blocks > kMaxPositions) {
+    throw Error(Code::kInvalidArgument,
+                fmt::format("{}: expected 0 to {}, got {}", config.path_of("index_local_blocks"),
+                            kMaxPositions, local_blocks));
+  }
+  if (!read_sparse_layers(config, model)) return;
+  read_indexer(config, {.default_num_heads = 4, .default_top_k = 16, .top_k = "index_topk_blocks"},
+               model);
+  IndexerConfig& indexer = model.indexer;
+  if (model.num_heads % indexer.num_heads != 0) {
+    throw Error(Code::kInvalidArgument,
+                fmt::format("{}: expected a divisor of num_attention_heads = {}, got {}",
+                            config.path_of("index_n_heads"), model.num_heads, indexer.num_heads));
+  }
+  indexer.norm_eps = model.norm_eps;
+  indexer.rule.block_size = block_size;
+  indexer.rule.local_blocks = static_cast<int32_t>(local_blocks);
 }
 
 ModelConfig read_minimax_m3(const JsonReader& given) {
@@ -115,12 +133,10 @@ ModelConfig read_minimax_m3(const JsonReader& given) {
   model.experts.has_choice_bias = true;
   model.experts.route.scale = read_positive(config, "routed_scaling_factor", 2.0);
   if (!read_mlp_layer_types(config, model)) use_experts_in_all_layers(model);
-  end_context_where_blocks_are_chosen(config, model);
+  read_choice_of_blocks(config, model);
   return model;
 }
 
-constexpr std::string_view kAboutBlocks =
-    "is about the choice of blocks behind the last that all see";
 constexpr std::string_view kMinimaxM3OneBlock = "there is one kind of block";
 
 constexpr auto kMinimaxM3Fields = join_fields(
@@ -140,9 +156,9 @@ constexpr auto kMinimaxM3Fields = join_fields(
         read_or_null("mlp_layer_types"),
         read_or_null("moe_layer_freq"),
         read_or_null("sparse_attention_config"),
-        harmless("index_n_heads", kAboutBlocks),
-        harmless("index_head_dim", kAboutBlocks),
-        harmless("index_local_blocks", kAboutBlocks),
+        read("index_n_heads"),
+        read("index_head_dim"),
+        read("index_local_blocks"),
         harmless("rotary_dim", "partial_rotary_factor says how much of a head is rotated"),
         harmless_if("scoring_func", R"(["sigmoid"])", "scores are sigmoids"),
         harmless_if("use_routing_bias", "[true]", "experts are chosen with a bias"),
@@ -189,6 +205,16 @@ constexpr auto kMinimaxM3Tensors = join_tensors(
     kMinimaxM3CommonTensors,
     kStackedExpertTensors,
     std::to_array<TensorSpec>({
+        {Role::kIndexerQuery, "model.layers.{layer}.self_attn.indexer.q_proj.weight",
+         Dim::kIndexerQueries, Dim::kHidden, Split::kNone, chooses_tokens},
+        {Role::kIndexerKey, "model.layers.{layer}.self_attn.indexer.k_proj.weight",
+         Dim::kIndexerHeadDim, Dim::kHidden, Split::kNone, chooses_tokens},
+        {Role::kIndexerQueryNorm, "model.layers.{layer}.self_attn.indexer.q_norm.weight", Dim::kOne,
+         Dim::kIndexerHeadDim, Split::kNone, chooses_tokens},
+        {Role::kIndexerKeyNorm, "model.layers.{layer}.self_attn.indexer.k_norm.weight", Dim::kOne,
+         Dim::kIndexerHeadDim, Split::kNone, chooses_tokens},
+    }),
+    std::to_array<TensorSpec>({
         {Role::kChoiceBias, "model.layers.{layer}.mlp.gate.e_score_correction_bias", Dim::kOne,
          Dim::kExperts, Split::kNone, has_choice_bias},
         {Role::kGateUp, "model.layers.{layer}.mlp.gate_up_proj.weight", Dim::kGateUp, Dim::kHidden,
@@ -208,6 +234,14 @@ constexpr auto kMinimaxM3SeparateTensors = join_tensors(
     kMixtralExpertTensors,
     kMixtralSharedExpertsTensors,
     std::to_array<TensorSpec>({
+        {Role::kIndexerQuery, "model.layers.{layer}.self_attn.index_q_proj.weight",
+         Dim::kIndexerQueries, Dim::kHidden, Split::kNone, chooses_tokens},
+        {Role::kIndexerKey, "model.layers.{layer}.self_attn.index_k_proj.weight",
+         Dim::kIndexerHeadDim, Dim::kHidden, Split::kNone, chooses_tokens},
+        {Role::kIndexerQueryNorm, "model.layers.{layer}.self_attn.index_q_norm.weight", Dim::kOne,
+         Dim::kIndexerHeadDim, Split::kNone, chooses_tokens},
+        {Role::kIndexerKeyNorm, "model.layers.{layer}.self_attn.index_k_norm.weight", Dim::kOne,
+         Dim::kIndexerHeadDim, Split::kNone, chooses_tokens},
         {Role::kChoiceBias, "model.layers.{layer}.block_sparse_moe.e_score_correction_bias",
          Dim::kOne, Dim::kExperts, Split::kNone, has_choice_bias},
     }));

@@ -103,7 +103,7 @@ auto members_of(const ModelConfig& config) {
                shares_branch_norm, residual_after_norm, activation, gate_limits, gated_mlp, experts,
                state, attention_bias, attention_output_bias, mlp_bias, lm_head_bias,
                head_dense_bias, learned_positions, sinusoids, position_offset, num_token_types,
-               num_task_types, head_input, head_activation, latent, layer_inputs, streams,
+               num_task_types, head_input, head_activation, latent, indexer, layer_inputs, streams,
                laurel_rank, alibi_slopes, distance_buckets, distances, attention_scale,
                attention_softcap, is_causal, gives_vectors, has_output_gate, output_gate,
                gates_heads, qkv_clip, has_qk_norm, qk_norm, qk_norm_kind, qk_norm_after_rope,
@@ -222,6 +222,7 @@ std::vector<std::string> config_differences(const ModelConfig& source, const Mod
   if (source.state.kind != StateKind::kNone || other.state.kind != StateKind::kNone) {
     out.add("layers that carry a state");
   }
+  if (has_indexer(source) || has_indexer(other)) out.add("an indexer that chooses tokens");
   if (source.latent.rank != other.latent.rank || source.latent.rank != 0) {
     out.add("latent attention");
   }

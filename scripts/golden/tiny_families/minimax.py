@@ -9,7 +9,7 @@ M3 = architecture(
     "MiniMaxM3VLForCausalLM", "minimax_m3_vl_text", rms_norm_eps=1e-6, hidden_act="silu", head_dim=8, rotary_dim=4,
     num_hidden_layers=3, intermediate_size=10, dense_intermediate_size=22, shared_intermediate_size=14, num_local_experts=6,
     num_experts_per_tok=2, routed_scaling_factor=2.0, swiglu_alpha=1.702, swiglu_limit=7.0, index_n_heads=2, index_head_dim=8,
-    index_block_size=32, index_topk_blocks=16, index_local_blocks=1, partial_rotary_factor=0.5,
+    index_block_size=4, index_topk_blocks=5, index_local_blocks=1, partial_rotary_factor=0.5,
     mlp_layer_types=["dense", "sparse", "sparse"], layer_types=["full_attention", "minimax_m3_sparse", "minimax_m3_sparse"])
 VISION = dict(model_type="minimax_m3_vl_vision", hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2,
               image_size=8, patch_size=4)
@@ -32,6 +32,6 @@ MODELS = {
                        use_routing_bias=True, n_shared_experts=1,
                        sparse_attention_config=dict(
                            use_sparse_attention=True, sparse_attention_freq=[0, 1, 1], sparse_num_index_heads=3,
-                           sparse_index_dim=8, sparse_block_size=32, sparse_topk_blocks=8, sparse_local_block=1)),
+                           sparse_index_dim=12, sparse_block_size=5, sparse_topk_blocks=4, sparse_local_block=2)),
                    VISION, image_token_index=60, video_token_index=59, projector_hidden_size=16), NEWEST),
 }

@@ -1,0 +1,179 @@
+// CpuDevice: which tokens the queries of a step see, where an indexer chooses them. A panel of the
+// cached keys is a panel of a matrix, so that scores are what matmul gives for it, with the same
+// bits on every instruction set.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <span>
+
+#include "engine/cpu/cpu_device.h"
+#include "engine/cpu/cpu_device_internal.h"
+#include "engine/cpu/panel_layout.h"
+
+namespace tgi {
+namespace {
+
+// Positions that a task scores at least: many a query has, and one query alone keeps all threads
+// busy.
+constexpr int64_t kSpan = 1024;
+
+// Blocks of tokens and panels of the cache both end where a span does.
+int64_t span_of(const ChoiceRule& rule) {
+  const int64_t both = int64_t{rule.block_size} * kPanelRows;
+  return round_up(kSpan, both);
+}
+
+// The scores of 16 positions for one query: a NaN is no score.
+void weigh_heads(const float* products,
+                 const float* weights,
+                 int32_t num_heads,
+                 float* __restrict scores) {
+  std::fill_n(scores, kPanelRows, 0.0F);
+  for (int32_t h = 0; h < num_heads; ++h, products += kPanelRows) {
+    for (int64_t i = 0; i < kPanelRows; ++i) {
+      scores[i] += weights[h] * (products[i] > 0.0F ? products[i] : 0.0F);
+    }
+  }
+}
+
+}  // namespace
+
+int64_t CpuDevice::choice_bytes(const SlotLayout& layout) const {
+  if (layout.num_choices == 0) return 0;
+  return TokenChoices::bytes(layout) + static_cast<int64_t>(choice_scores_bytes(layout)) +
+         pool_.num_threads() * static_cast<int64_t>(kChoiceScratchBytes);
+}
+
+void CpuDevice::choose_tokens(const ChooseArgs& args) {
+  choices_.begin(args.num_choices());
+  for (int64_t first = 0; first < args.q.rows; first += kQueriesAtOnce) {
+    choose_for(args, first, std::min<int64_t>(kQueriesAtOnce, args.q.rows - first));
+  }
+}
+
+void CpuDevice::choose_for(const ChooseArgs& args, int64_t first, int64_t count) {
+  const auto position_of = [&](int64_t query) -> int64_t {
+    return token_places_[static_cast<size_t>(query)].context_index;
+  };
+  const auto blocks_up_to = [&](int64_t position) { return position / args.rule.block_size + 1; };
+  int64_t last = 0;
+  for (int64_t i = 0; i < count; ++i) last = std::max(last, position_of(first + i));
+  const int64_t span = span_of(args.rule);
+  const int64_t num_spans = last / span + 1;
+  const int64_t most_blocks = blocks_up_to(last);
+  auto* const scores = static_cast<float*>(choice_scores_.data());
+  const auto scores_of = [&](int64_t i, int64_t choice) {
+    return scores + (i * choices_.num_choices() + choice) * most_blocks;
+  };
+
+  pool_.parallel_for(count * num_spans, [&](int64_t task, int thread) {
+    const int64_t query = first + task / num_spans;
+    const int64_t begin = task % num_spans * span;
+    // Up to so many all are seen, whatever their scores.
+    if (begin > position_of(query) || position_of(query) < args.rule.sees_all_up_to()) return;
+    score_positions(args, query, begin, std::min(begin + span, position_of(query) + 1),
+                    scores_of(query - first, 0), most_blocks, thread);
+  });
+  pool_.parallel_for(count * choices_.num_choices(), [&](int64_t task, int /*thread*/) {
+    const int64_t i = task / choices_.num_choices();
+    const int64_t choice = task % choices_.num_choices();
+    const int64_t query = first + i;
+    const int64_t position = position_of(query);
+    const auto sequence = static_cast<size_t>(token_places_[static_cast<size_t>(query)].sequence);
+    TokenChoices::choose(args.rule, position, batch_->context_lens[sequence] - 1,
+                         {scores_of(i, choice), static_cast<size_t>(blocks_up_to(position))},
+                         choices_.of_query(query) + choice * choices_.num_words());
+  });
+}
+
+// Of positions [begin, end), to the query's scores of blocks; those of the next choice are
+// `choice_stride` on.
+void CpuDevice::score_positions(const ChooseArgs& args,
+                                int64_t query,
+                                int64_t begin,
+                                int64_t end,
+                                float* scores,
+                                int64_t choice_stride,
+                                int thread) {
+  const PanelType type = panel_type(kv_->layout().dtype);
+  const MatmulKernel& kernel = kernels_.matmul[static_cast<size_t>(type)];
+  AttentionBlock cache;
+  kv_->describe(args.place, 0, cache);
+  const PanelLayout panel{.type = type, .cols = args.head_dim, .pair_order = kernels_.pair_order};
+  const int64_t x_stride = prepared_row_bytes(kernel.x_bytes(args.head_dim, 0));
+  auto* const scratch =
+      static_cast<std::byte*>(scratch_[static_cast<size_t>(thread)].choice.data());
+  std::byte* const decoded = scratch + (args.num_heads + kExtraPreparedRows) * x_stride;
+  auto* const products = reinterpret_cast<float*>(decoded + round_up(panel.bytes(), 64));
+  const float* const q = row_of(args.q, query);
+  for (int64_t h = 0; h < args.num_heads; ++h) {
+    kernel.prepare(q + h * args.head_dim, args.head_dim, 0, scratch + h * x_stride);
+  }
+  const int32_t sequence = token_places_[static_cast<size_t>(query)].sequence;
+  const int32_t* const blocks =
+      slots_->block_table(batch_->slots[static_cast<size_t>(sequence)], args.place.group);
+  const int64_t first_block = begin / args.rule.block_size;
+  for (int32_t choice = 0; choice < args.num_choices(); ++choice) {
+    std::fill(scores + choice * choice_stride + first_block,
+              scores + choice * choice_stride + (end - 1) / args.rule.block_size + 1,
+              -std::numeric_limits<float>::infinity());
+  }
+
+  for (int64_t position = begin; position < end; position += kPanelRows) {
+    const std::byte* const keys =
+        cache.k + blocks[position / cache.block_size] * cache.k_block_stride_bytes +
+        position % cache.block_size / kPanelRows * kv_->key_chunk_bytes(args.place);
+    kernel.block({.x = scratch,
+                  .x_stride_bytes = x_stride,
+                  .num_rows = args.num_heads,
+                  .k = args.head_dim,
+                  .panels = decode_keys(cache.codes, keys, panel, decoded),
+                  .panel_bytes = panel.bytes(),
+                  .num_panels = 1,
+                  .out = products,
+                  .out_stride = kPanelRows,
+                  .num_outputs = kPanelRows});
+    scale_keys(cache.codes, keys, panel, args.num_heads, products);
+    const auto raise = [&](const float* of_positions, int32_t choice) {
+      for (int64_t i = 0; i < std::min(kPanelRows, end - position); ++i) {
+        float& best = scores[choice * choice_stride + (position + i) / args.rule.block_size];
+        if (of_positions[i] > best) best = of_positions[i];
+      }
+    };
+    if (args.weights.data != nullptr) {
+      alignas(64) float sums[kPanelRows];
+      weigh_heads(products, row_of(args.weights, query), args.num_heads, sums);
+      raise(sums, 0);
+    } else {
+      for (int32_t h = 0; h < args.num_heads; ++h) raise(products + h * kPanelRows, h);
+    }
+  }
+}
+
+// The panel as it is multiplied: itself, or what its codes say.
+const std::byte* CpuDevice::decode_keys(CacheCodes codes,
+                                        const std::byte* keys,
+                                        const PanelLayout& panel,
+                                        std::byte* decoded) const {
+  if (codes == CacheCodes::kNone) return keys;
+  const auto decode = codes == CacheCodes::kInt8 ? kernels_.decode_int8 : kernels_.decode_e4m3;
+  const int64_t count = panel.bytes() / int64_t{sizeof(uint16_t)};
+  for (int64_t i = 0; i < count; i += 64) decode(keys + i, decoded + i * int64_t{sizeof(uint16_t)});
+  return decoded;
+}
+
+// Codes of int8 have a scale for each position, behind them.
+void CpuDevice::scale_keys(CacheCodes codes,
+                           const std::byte* keys,
+                           const PanelLayout& panel,
+                           int32_t num_heads,
+                           float* products) {
+  if (codes != CacheCodes::kInt8) return;
+  const auto* const scales =
+      reinterpret_cast<const float*>(keys + panel.bytes() / int64_t{sizeof(uint16_t)});
+  for (int32_t h = 0; h < num_heads; ++h) {
+    for (int64_t i = 0; i < kPanelRows; ++i) products[h * kPanelRows + i] *= scales[i];
+  }
+}
+
+}  // namespace tgi

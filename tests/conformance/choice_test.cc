@@ -1,0 +1,303 @@
+// choose_tokens and attention that sees the choice, over a paged cache with the keys of an indexer
+// beside keys and values, against the reference, and bit for bit however the same tokens are cut
+// into steps.
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <map>
+
+#include "tests/catch.h"
+#include "tests/conformance/device_case.h"
+#include "tests/conformance/harness.h"
+
+namespace tgi {
+namespace {
+
+struct ChoiceSetup {
+  std::string name;
+  int32_t num_heads = 4;
+  int32_t num_kv_heads = 2;
+  int32_t head_dim = 16;
+  int32_t indexer_heads = 6;
+  int32_t indexer_dim = 20;
+  bool weighs = true;
+  ChoiceRule rule{.top_k = 11};
+  int32_t first_head = 0;  // of a rank, of twice as many heads
+  DType dtype = DType::kF32;
+  int32_t block_size = 16;
+  int32_t window = 0;
+  std::vector<int32_t> lengths = {70, 5, 130};
+
+  int32_t num_choices() const { return weighs ? 1 : indexer_heads; }
+  int32_t qkv_width() const { return (num_heads + 2 * num_kv_heads) * head_dim; }
+  int32_t indexer_width() const { return (indexer_heads + 1) * indexer_dim; }
+  int32_t model_heads() const { return first_head > 0 ? 2 * num_heads : num_heads; }
+  int32_t total_tokens() const {
+    int32_t total = 0;
+    for (const int32_t length : lengths) total += length;
+    return total;
+  }
+};
+
+std::vector<ChoiceSetup> choice_setups() {
+  std::vector<ChoiceSetup> out = {
+      {.name = "tokens"},
+      {.name = "more than there are", .rule = {.top_k = 200}},
+      {.name = "one token", .rule = {.top_k = 1}},
+      {.name = "tokens, f16 cache", .dtype = DType::kF16},
+      {.name = "tokens, bf16 cache", .indexer_dim = 64, .dtype = DType::kBF16, .block_size = 32},
+      {.name = "tokens, int8 cache", .indexer_dim = 32, .dtype = DType::kInt8},
+      {.name = "tokens, f8e4m3 cache", .dtype = DType::kF8E4M3, .block_size = 48},
+      {.name = "tokens, window", .rule = {.top_k = 40}, .window = 33},
+      {.name = "blocks by head",
+       .indexer_heads = 2,
+       .weighs = false,
+       .rule = {.top_k = 3, .block_size = 8, .local_blocks = 1}},
+      {.name = "blocks of 5 by four heads, of half of the model",
+       .num_kv_heads = 4,
+       .indexer_heads = 8,
+       .indexer_dim = 7,
+       .weighs = false,
+       .rule = {.top_k = 4, .block_size = 5, .local_blocks = 2},
+       .first_head = 4},
+      {.name = "one choice for two KV heads, many local blocks",
+       .indexer_heads = 1,
+       .weighs = false,
+       .rule = {.top_k = 3, .block_size = 16, .local_blocks = 9},
+       .dtype = DType::kBF16},
+      {.name = "64 heads of 128", .indexer_heads = 64, .indexer_dim = 128, .dtype = DType::kBF16},
+      // A context of several spans, of which threads score one each.
+      {.name = "long",
+       .num_heads = 1,
+       .num_kv_heads = 1,
+       .indexer_heads = 2,
+       .rule = {.top_k = 300},
+       .lengths = {2500}},
+  };
+  return out;
+}
+
+using Steps = std::vector<std::vector<int32_t>>;
+
+Steps cut_into(const ChoiceSetup& setup, uint32_t seed, int32_t most) {
+  Random random(seed);
+  std::vector<int32_t> left = setup.lengths;
+  Steps out;
+  while (*std::ranges::max_element(left) > 0) {
+    std::vector<int32_t>& step = out.emplace_back();
+    for (int32_t& remaining : left) {
+      step.push_back(std::min(remaining, most == 1 ? 1 : random.integer(0, most)));
+      remaining -= step.back();
+    }
+  }
+  return out;
+}
+
+class ChoiceRun {
+ public:
+  ChoiceRun(Device& device, const ChoiceSetup& setup) : device_(device), setup_(setup) {
+    Random random(11);
+    // Not in steps, so that no two scores are the same.
+    const auto values = [&](int64_t cols) {
+      Floats out = random.values(setup.total_tokens() * cols);
+      for (float& x : out) x += random.value() * 0x1p-9F;
+      return out;
+    };
+    qkv_ = values(setup.qkv_width());
+    indexer_ = values(setup.indexer_width());
+    weights_ = values(setup.indexer_heads);
+    int32_t longest = 0;
+    for (const int32_t length : setup.lengths) longest = std::max(longest, length);
+    const auto num_slots = static_cast<int32_t>(setup.lengths.size());
+    const int32_t blocks_per_slot = longest / setup.block_size + 1;
+    const KvHeads of_attention = {.num_kv_heads = setup.num_kv_heads, .head_dim = setup.head_dim};
+    const KvHeads of_indexer = {
+        .num_kv_heads = 1, .head_dim = setup.indexer_dim, .keys_only = true};
+    const int32_t most_dim = std::max(setup.head_dim, setup.indexer_dim);
+    device.allocate_state({.num_layers = 2,
+                           .num_kv_heads = setup.num_kv_heads,
+                           .head_dim = most_dim,
+                           .block_size = setup.block_size,
+                           .num_blocks = num_slots * blocks_per_slot,
+                           .dtype = setup.dtype,
+                           .groups = {{of_attention, of_indexer}}},
+                          {.num_slots = num_slots,
+                           .max_blocks_per_slot = blocks_per_slot,
+                           .max_batch_tokens = 512,
+                           .vocab_size = 32,
+                           .block_size = setup.block_size,
+                           .num_heads = setup.num_heads,
+                           .num_kv_heads = setup.num_kv_heads,
+                           .head_dim = most_dim,
+                           .unlike_heads = {of_attention, of_indexer},
+                           .num_choices = setup.num_choices(),
+                           .choice_block_size = setup.rule.block_size});
+    for (int32_t i = 0; i < num_slots * blocks_per_slot; ++i) free_blocks_.push_back(i);
+    random.shuffle(free_blocks_);
+    output_.resize(static_cast<size_t>(setup.total_tokens() * out_width()));
+    done_.resize(setup.lengths.size());
+  }
+
+  // All that the indexer has of a token.
+  void spoil(int64_t token, float value) {
+    const auto begin = indexer_.begin() + token * setup_.indexer_width();
+    std::fill_n(begin, setup_.indexer_width(), value);
+  }
+
+  Floats run(const Steps& steps) {
+    for (const std::vector<int32_t>& step : steps) run_one(step);
+    return output_;
+  }
+
+ private:
+  int64_t out_width() const { return int64_t{setup_.num_heads} * setup_.head_dim; }
+  int64_t first_row(size_t sequence) const {
+    int64_t row = 0;
+    for (size_t i = 0; i < sequence; ++i) row += setup_.lengths[i];
+    return row;
+  }
+
+  void run_one(const std::vector<int32_t>& step) {
+    Batch batch;
+    batch.clear();
+    std::vector<int64_t> rows;
+    for (size_t i = 0; i < step.size(); ++i) {
+      if (step[i] == 0) continue;
+      const auto slot = static_cast<int32_t>(i);
+      if (done_[i] == 0) batch.slot_starts.emplace_back().slot = slot;
+      for (int32_t position = done_[i]; position < done_[i] + step[i]; ++position) {
+        if (position % setup_.block_size == 0) {
+          batch.block_appends.push_back(
+              {.slot = slot, .index = position / setup_.block_size, .block = free_blocks_.back()});
+          free_blocks_.pop_back();
+        }
+        batch.token_ids.push_back(0);
+        batch.positions.push_back(position);
+        rows.push_back(first_row(i) + position);
+      }
+      batch.slots.push_back(slot);
+      batch.cu_seqlens_q.push_back(batch.num_tokens());
+      done_[i] += step[i];
+      batch.context_lens.push_back(done_[i]);
+    }
+    if (rows.empty()) return;
+    const Floats got = run_rows(batch, rows);
+    for (size_t i = 0; i < rows.size(); ++i) {
+      std::copy_n(got.begin() + static_cast<int64_t>(i) * out_width(), out_width(),
+                  output_.begin() + rows[i] * out_width());
+    }
+  }
+
+  Floats run_rows(const Batch& batch, const std::vector<int64_t>& rows) {
+    const auto tensor = [&](const Floats& values, int64_t width) {
+      Floats taken;
+      for (const int64_t row : rows) {
+        taken.insert(taken.end(), values.begin() + row * width, values.begin() + (row + 1) * width);
+      }
+      DeviceTensor out(device_, std::ssize(rows), width, device_.info().activation_dtype);
+      out.write(taken);
+      return out;
+    };
+    const DeviceTensor qkv = tensor(qkv_, setup_.qkv_width());
+    const DeviceTensor indexer = tensor(indexer_, setup_.indexer_width());
+    const DeviceTensor weights = tensor(weights_, setup_.indexer_heads);
+    const DeviceTensor out(device_, std::ssize(rows), out_width(), device_.info().activation_dtype);
+    const int32_t queries = setup_.indexer_heads * setup_.indexer_dim;
+    run_step(device_, batch, [&] {
+      device_.qk_norm_rope_store_kv({.place = {.group = 0, .layer = 1},
+                                     .num_heads = setup_.indexer_heads,
+                                     .num_kv_heads = 1,
+                                     .head_dim = setup_.indexer_dim,
+                                     .keys_only = true,
+                                     .qkv = indexer.view()});
+      device_.choose_tokens({.place = {.group = 0, .layer = 1},
+                             .rule = setup_.rule,
+                             .num_heads = setup_.indexer_heads,
+                             .head_dim = setup_.indexer_dim,
+                             .q = indexer.view().columns(0, queries),
+                             .weights = setup_.weighs ? weights.view() : Tensor{}});
+      device_.qk_norm_rope_store_kv({.place = {.group = 0, .layer = 0},
+                                     .num_heads = setup_.num_heads,
+                                     .num_kv_heads = setup_.num_kv_heads,
+                                     .head_dim = setup_.head_dim,
+                                     .qkv = qkv.view()});
+      device_.attention({.place = {.group = 0, .layer = 0},
+                         .num_heads = setup_.num_heads,
+                         .num_kv_heads = setup_.num_kv_heads,
+                         .head_dim = setup_.head_dim,
+                         .scale = 0.3F,
+                         .sliding_window = setup_.window,
+                         .seen = {.heads_per_choice = setup_.model_heads() / setup_.num_choices(),
+                                  .first_head = setup_.first_head},
+                         .q = qkv.view().columns(0, out_width()),
+                         .out = out.view()});
+    });
+    return out.read();
+  }
+
+  Device& device_;
+  const ChoiceSetup& setup_;
+  Floats qkv_, indexer_, weights_, output_;
+  std::vector<int32_t> free_blocks_;
+  std::vector<int32_t> done_;
+};
+
+bool is_tried(const DeviceCase& device_case, const ChoiceSetup& setup) {
+  return device_case.make()->info().chooses_tokens &&
+         device_case.can_cache(setup.dtype, setup.indexer_dim);
+}
+
+}  // namespace
+
+TEST_CASE("attention sees what an indexer chooses, as the reference does") {
+  for (const ChoiceSetup& setup : choice_setups()) {
+    const Steps steps = cut_into(setup, 5, setup.lengths.size() == 1 ? 400 : 50);
+    const auto reference = make_reference_device();
+    const Floats wanted = ChoiceRun(*reference, setup).run(steps);
+    for (const DeviceCase& device_case : device_cases()) {
+      if (!is_tried(device_case, setup)) continue;
+      INFO(device_case.name << ": " << setup.name);
+      const auto device = device_case.make();
+      const double of_cache = setup.dtype == DType::kF32 ? 0.0 : 6.0 * roundoff(setup.dtype);
+      CHECK(worst_error(ChoiceRun(*device, setup).run(steps), wanted,
+                        2e-5 + of_cache + 16.0 * roundoff(device->info().activation_dtype),
+                        0.0) <= 1.0);
+    }
+  }
+}
+
+TEST_CASE(
+    "what is chosen has the same bits however the prompt was cut, on every device of a group") {
+  for (const ChoiceSetup& setup : choice_setups()) {
+    std::map<std::string, Floats> by_group;
+    for (const DeviceCase& device_case : device_cases()) {
+      if (device_case.bit_group.empty() || !is_tried(device_case, setup)) continue;
+      const bool is_long = setup.lengths.size() == 1;
+      std::vector<Steps> plans = {cut_into(setup, 7, is_long ? 500 : 150)};
+      if (!kUnderSanitizers && !is_long) {
+        for (const int32_t most : {1, 30}) plans.push_back(cut_into(setup, 3, most));
+      }
+      for (const Steps& steps : plans) {
+        INFO(device_case.name << ": " << setup.name << ", " << steps.size() << " steps");
+        const auto device = device_case.make();
+        const Floats got = ChoiceRun(*device, setup).run(steps);
+        CHECK(same_bits(got, by_group.try_emplace(device_case.bit_group, got).first->second));
+      }
+    }
+  }
+}
+
+TEST_CASE("a NaN among an indexer's queries or keys is no reason to fall over") {
+  ChoiceSetup setup{.name = "NaN", .lengths = {40}};
+  for (const DeviceCase& device_case : device_cases()) {
+    if (!is_tried(device_case, setup)) continue;
+    INFO(device_case.name);
+    const auto device = device_case.make();
+    ChoiceRun run(*device, setup);
+    run.spoil(20, std::nanf(""));
+    CHECK(run.run({{40}}).size() == 40 * 64);
+  }
+}
+
+}  // namespace tgi
