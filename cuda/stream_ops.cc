@@ -12,6 +12,14 @@ void CudaDevice::correct_streams(const CorrectStreamsArgs& args) {
   launch_correct_streams(stream_.get(), args);
 }
 
+void CudaDevice::collapse_streams(const CollapseStreamsArgs& args) {
+  launch_collapse_streams(stream_.get(), args);
+}
+
+void CudaDevice::expand_streams(const ExpandStreamsArgs& args) {
+  launch_expand_streams(stream_.get(), args);
+}
+
 void CudaDevice::match_rms(const MatchRmsArgs& args) {
   launch_match_rms(stream_.get(), args);
 }

@@ -194,6 +194,163 @@ __global__ void __launch_bounds__(kMaxRowThreads)
 }
 
 template <typename T>
+struct ConnectionShape {
+  int32_t count;
+  int32_t cols;
+  float norm_eps;
+  float eps;
+  const T* made;
+  int64_t made_stride;
+  const float* base;
+  const float* scales;
+  T* streams;
+  int64_t streams_stride;
+};
+
+// The first `num` numbers of a row, there for all behind a barrier. A thread has one or more.
+template <typename T, int N>
+__device__ __forceinline__ void find_numbers(
+    const ConnectionShape<T>& shape, int64_t row, int32_t num, float* scratch, float* numbers) {
+  const int32_t all = shape.count * shape.cols;
+  float squares = 0.0F;
+  visit_row<T, N>(shape.streams + row * shape.streams_stride, all,
+                  [&](float y) { squares = fmaf(y, y, squares); });
+  const float mean = block_sum(squares, scratch) / static_cast<float>(all);
+  const float inverse = 1.0F / sqrtf(mean + shape.norm_eps);
+  for (auto i = static_cast<int32_t>(threadIdx.x); i < num; i += static_cast<int32_t>(blockDim.x)) {
+    const int32_t kind = i < 2 * shape.count ? i / shape.count : 2;
+    const float made = to_float(shape.made[row * shape.made_stride + i]) * inverse;
+    numbers[i] = fmaf(made, shape.scales[kind], shape.base[i]);
+  }
+  __syncthreads();
+}
+
+__device__ __forceinline__ float sigmoid_of(float x) {
+  return 1.0F / (1.0F + expf(-x));
+}
+
+template <typename T, int N>
+__global__ void __launch_bounds__(kMaxRowThreads)
+    collapse_streams(const __grid_constant__ ConnectionShape<T> shape, T* out, int64_t out_stride) {
+  __shared__ float scratch[32];
+  __shared__ float numbers[kMaxStreams];
+  wait_for_previous_kernel();
+  launch_next_kernel();
+  const int64_t row = blockIdx.x;
+  find_numbers<T, N>(shape, row, shape.count, scratch, numbers);
+  const T* const streams = shape.streams + row * shape.streams_stride;
+  for (int32_t col = static_cast<int32_t>(threadIdx.x) * N; col < shape.cols;
+       col += static_cast<int32_t>(blockDim.x) * N) {
+    float sums[N] = {};
+    for (int32_t i = 0; i < shape.count; ++i) {
+      const float weight = sigmoid_of(numbers[i]) + shape.eps;
+      const Vector<T, N> values = load<T, N>(streams + int64_t{i} * shape.cols + col);
+#pragma unroll
+      for (int n = 0; n < N; ++n) sums[n] = fmaf(weight, to_float(values.at[n]), sums[n]);
+    }
+    Vector<T, N> result;
+#pragma unroll
+    for (int n = 0; n < N; ++n) result.at[n] = from_float<T>(sums[n]);
+    store<T, N>(out + row * out_stride + col, result);
+  }
+}
+
+struct ExpandShape {
+  float magnitude;
+  float branch_eps;
+  int32_t mixing_turns;
+  int64_t x_stride;
+};
+
+// Thread a < count has line a: first its row, then by turns a column and a row.
+__device__ __forceinline__ void make_mix(int32_t count, int32_t turns, float eps, float* mix) {
+  const auto a = static_cast<int32_t>(threadIdx.x);
+  if (a < count) {
+    float* const own = mix + a * count;
+    float highest = own[0];
+    for (int32_t k = 1; k < count; ++k) highest = fmaxf(highest, own[k]);
+    float sum = 0.0F;
+    for (int32_t k = 0; k < count; ++k) sum += own[k] = expf(own[k] - highest);
+    for (int32_t k = 0; k < count; ++k) own[k] = own[k] / sum + eps;
+  }
+  for (int32_t step = 0; step < 2 * turns - 1; ++step) {
+    __syncthreads();
+    if (a >= count) continue;
+    const int32_t to_next = step % 2 == 0 ? count : 1;
+    float* const line = mix + a * (step % 2 == 0 ? 1 : count);
+    float sum = eps;
+    for (int32_t b = 0; b < count; ++b) sum += line[b * to_next];
+    for (int32_t b = 0; b < count; ++b) line[b * to_next] /= sum;
+  }
+  __syncthreads();
+}
+
+template <typename T, int N>
+__global__ void __launch_bounds__(kMaxRowThreads)
+    expand_streams(const __grid_constant__ ConnectionShape<T> shape,
+                   const __grid_constant__ ExpandShape expand,
+                   const T* x) {
+  __shared__ float scratch[32];
+  __shared__ float numbers[(2 + kMaxStreams) * kMaxStreams];
+  wait_for_previous_kernel();
+  launch_next_kernel();
+  const int64_t row = blockIdx.x;
+  const int32_t count = shape.count;
+  const bool mixes = expand.mixing_turns > 0;
+  find_numbers<T, N>(shape, row, (2 + (mixes ? count : 0)) * count, scratch, numbers);
+  float* const mix = numbers + 2 * count;
+  if (mixes) make_mix(count, expand.mixing_turns, shape.eps, mix);
+  T* const streams = shape.streams + row * shape.streams_stride;
+  for (int32_t col = static_cast<int32_t>(threadIdx.x) * N; col < shape.cols;
+       col += static_cast<int32_t>(blockDim.x) * N) {
+    const Vector<T, N> added = load<T, N>(x + row * expand.x_stride + col);
+    float before[kMaxStreams][N];
+#pragma unroll
+    for (int j = 0; j < kMaxStreams; ++j) {
+      if (j >= count) break;
+      const Vector<T, N> values = load<T, N>(streams + int64_t{j} * shape.cols + col);
+#pragma unroll
+      for (int n = 0; n < N; ++n) before[j][n] = to_float(values.at[n]);
+    }
+#pragma unroll
+    for (int k = 0; k < kMaxStreams; ++k) {
+      if (k >= count) break;
+      const float weight =
+          fmaf(sigmoid_of(numbers[count + k]), expand.magnitude, expand.branch_eps);
+      float sums[N];
+#pragma unroll
+      for (int n = 0; n < N; ++n) sums[n] = mixes ? 0.0F : before[k][n];
+#pragma unroll
+      for (int j = 0; j < kMaxStreams; ++j) {
+        if (!mixes || j >= count) break;
+#pragma unroll
+        for (int n = 0; n < N; ++n) sums[n] = fmaf(mix[j * count + k], before[j][n], sums[n]);
+      }
+      Vector<T, N> result;
+#pragma unroll
+      for (int n = 0; n < N; ++n) {
+        result.at[n] = from_float<T>(fmaf(weight, to_float(added.at[n]), sums[n]));
+      }
+      store<T, N>(streams + int64_t{k} * shape.cols + col, result);
+    }
+  }
+}
+
+template <typename T>
+ConnectionShape<T> shape_of(const StreamConnection& connection) {
+  return {.count = connection.count,
+          .cols = static_cast<int32_t>(connection.streams.cols / connection.count),
+          .norm_eps = connection.norm_eps,
+          .eps = connection.eps,
+          .made = connection.made.as<const T>(),
+          .made_stride = connection.made.stride,
+          .base = connection.base->as<const float>(),
+          .scales = connection.scales->as<const float>(),
+          .streams = connection.streams.as<T>(),
+          .streams_stride = connection.streams.stride};
+}
+
+template <typename T>
 RoutingShape<T> shape_of(const StreamRouting& routing) {
   return {.count = routing.count,
           .scale = routing.scale,
@@ -253,6 +410,35 @@ void launch_correct_streams(cudaStream_t stream, const CorrectStreamsArgs& args)
            correct_streams<T, width()>, shape_of<T>(args.routing), shape,
            args.scales == nullptr ? nullptr : args.scales->as<const float>(), args.x.as<const T>(),
            args.streams.as<T>(), args.out.as<T>());
+  });
+}
+
+void launch_collapse_streams(cudaStream_t stream, const CollapseStreamsArgs& args) {
+  if (args.out.rows == 0) return;
+  const StreamConnection& connection = args.connection;
+  TGI_CHECK(connection.count <= kMaxStreams);
+  const bool wide = is_wide_each(connection.streams, connection.count) && is_wide(args.out);
+  with_width(args.out.dtype, wide, [&](auto element, auto width) {
+    using T = decltype(element);
+    launch(stream, block_of_row(args.out.rows, args.out.cols, width()),
+           collapse_streams<T, width()>, shape_of<T>(connection), args.out.as<T>(),
+           args.out.stride);
+  });
+}
+
+void launch_expand_streams(cudaStream_t stream, const ExpandStreamsArgs& args) {
+  if (args.x.rows == 0) return;
+  const StreamConnection& connection = args.connection;
+  TGI_CHECK(connection.count <= kMaxStreams);
+  const bool wide = is_wide_each(connection.streams, connection.count) && is_wide(args.x);
+  const ExpandShape expand = {.magnitude = args.magnitude,
+                              .branch_eps = args.branch_eps,
+                              .mixing_turns = args.mixing_turns,
+                              .x_stride = args.x.stride};
+  with_width(args.x.dtype, wide, [&](auto element, auto width) {
+    using T = decltype(element);
+    launch(stream, block_of_row(args.x.rows, args.x.cols, width()), expand_streams<T, width()>,
+           shape_of<T>(connection), expand, args.x.as<const T>());
   });
 }
 

@@ -11,6 +11,8 @@ namespace tgi::cuda {
 
 void launch_predict_streams(cudaStream_t stream, const PredictStreamsArgs& args);
 void launch_correct_streams(cudaStream_t stream, const CorrectStreamsArgs& args);
+void launch_collapse_streams(cudaStream_t stream, const CollapseStreamsArgs& args);
+void launch_expand_streams(cudaStream_t stream, const ExpandStreamsArgs& args);
 void launch_match_rms(cudaStream_t stream, const MatchRmsArgs& args);
 void launch_statistical_top_k(cudaStream_t stream, const StatisticalTopKArgs& args);
 

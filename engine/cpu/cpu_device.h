@@ -88,6 +88,8 @@ class CpuDevice final : public Device {
   void gated_norm(const GatedNormArgs& args) override;
   void predict_streams(const PredictStreamsArgs& args) override;
   void correct_streams(const CorrectStreamsArgs& args) override;
+  void collapse_streams(const CollapseStreamsArgs& args) override;
+  void expand_streams(const ExpandStreamsArgs& args) override;
   void match_rms(const MatchRmsArgs& args) override;
   void statistical_top_k(const StatisticalTopKArgs& args) override;
   void sample(const SampleArgs& args) override;

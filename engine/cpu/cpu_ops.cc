@@ -119,7 +119,7 @@ void CpuDevice::store_token(const QkvArgs& args, const float* table, int64_t tok
     if (!args.norm_after_rope) norm(head, weight, head_norm_bias(args, h), head_dim);
     if (rope != nullptr) {
       const auto rotate = rope->interleaved ? kernels_.rotate_interleaved : kernels_.rotate_half;
-      rotate(head, table + token * rope->rotary_dim, rope->rotary_dim);
+      rotate(head + args.first_rotated, table + token * rope->rotary_dim, rope->rotary_dim);
     }
     if (args.norm_after_rope) norm(head, weight, head_norm_bias(args, h), head_dim);
   }

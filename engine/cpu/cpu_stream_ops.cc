@@ -13,6 +13,17 @@ RoutedRow routed_row(const StreamRouting& routing, int64_t row) {
           .matrix = routing.matrix->as<const float>()};
 }
 
+ConnectedRow connected_row(const StreamConnection& connection, int64_t row) {
+  return {.count = connection.count,
+          .norm_eps = connection.norm_eps,
+          .eps = connection.eps,
+          .made = row_of(connection.made, row),
+          .base = connection.base->as<const float>(),
+          .scales = connection.scales->as<const float>(),
+          .streams = mutable_row_of(connection.streams, row),
+          .cols = connection.streams.cols / connection.count};
+}
+
 }  // namespace
 
 void CpuDevice::predict_streams(const PredictStreamsArgs& args) {
@@ -33,6 +44,25 @@ void CpuDevice::correct_streams(const CorrectStreamsArgs& args) {
                               .streams = mutable_row_of(args.streams, row),
                               .out = mutable_row_of(args.out, row),
                               .cols = args.x.cols});
+  });
+}
+
+void CpuDevice::collapse_streams(const CollapseStreamsArgs& args) {
+  for_rows(args.out.rows, args.connection.streams.cols * 2, [&](int64_t row) {
+    ConnectedRow connected = connected_row(args.connection, row);
+    connected.out = mutable_row_of(args.out, row);
+    kernels_.streams.collapse(connected);
+  });
+}
+
+void CpuDevice::expand_streams(const ExpandStreamsArgs& args) {
+  for_rows(args.x.rows, args.connection.streams.cols * 4, [&](int64_t row) {
+    ConnectedRow connected = connected_row(args.connection, row);
+    connected.magnitude = args.magnitude;
+    connected.branch_eps = args.branch_eps;
+    connected.mixing_turns = args.mixing_turns;
+    connected.x = row_of(args.x, row);
+    kernels_.streams.expand(connected);
   });
 }
 

@@ -34,6 +34,31 @@ void add_mixing_checks(KernelChecks& checks) {
     k.streams.predict(row());
     return std::span<const float>(out);
   });
+  const std::span<const float> base = checks.random_floats((2 + kCount) * kCount);
+  const auto connected = [=]() {
+    std::fill(std::copy(before.begin(), before.end(), out.begin()), out.end(), 0.0F);
+    return ConnectedRow{.count = kCount,
+                        .norm_eps = 1e-3F,
+                        .eps = 1e-4F,
+                        .made = matrix.data(),
+                        .base = base.data(),
+                        .scales = routed.data(),
+                        .streams = out.data(),
+                        .cols = kStreamCols,
+                        .out = out.data() + kCount * kStreamCols,
+                        .magnitude = 1.5F,
+                        .branch_eps = 1e-3F,
+                        .mixing_turns = 3,
+                        .x = x.data()};
+  };
+  checks.add("collapse_streams", [=](const KernelTable& k) {
+    k.streams.collapse(connected());
+    return std::span<const float>(out);
+  });
+  checks.add("expand_streams", [=](const KernelTable& k) {
+    k.streams.expand(connected());
+    return std::span<const float>(out);
+  });
   checks.add("correct_streams", [=](const KernelTable& k) {
     k.streams.correct(row());
     return std::span<const float>(out);

@@ -83,7 +83,8 @@ void ReferenceDevice::qk_norm_rope_store_kv(const QkvArgs& args) {
     for (int32_t h = 0; h < args.num_heads + args.num_kv_heads; ++h) {
       if (!args.norm_after_rope) norm(h);
       if (args.rope >= 0) {
-        rotate_head(heads + h * dim, ropes_[static_cast<size_t>(args.rope)], cos_sin);
+        rotate_head(heads + h * dim + args.first_rotated, ropes_[static_cast<size_t>(args.rope)],
+                    cos_sin);
       }
       if (args.norm_after_rope) norm(h);
     }

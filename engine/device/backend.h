@@ -237,10 +237,11 @@ struct QkvArgs {
   int32_t num_heads = 0;
   int32_t num_kv_heads = 0;  // 0: q alone, of a layer that reads another one's keys and values
   int32_t head_dim = 0;
-  int32_t value_dim = 0;   // of the layer's KvHeads
-  bool keys_only = false;  // likewise
-  int32_t rope = -1;       // from add_rope; -1: none
-  float clip = 0.0F;       // 0: off; else q, k and v are clamped to -clip..clip
+  int32_t value_dim = 0;      // of the layer's KvHeads
+  bool keys_only = false;     // likewise
+  int32_t first_rotated = 0;  // column of a head; not 0 only where the place has keys only
+  int32_t rope = -1;          // from add_rope; -1: none
+  float clip = 0.0F;          // 0: off; else q, k and v are clamped to -clip..clip
   PositionScale query_scale{};
   bool norm_after_rope = false;
   NormKind norm_kind = NormKind::kRms;
@@ -609,6 +610,8 @@ class Device {
   // Of hidden states in several streams, and of rows beside their statistics: stream_ops.h.
   virtual void predict_streams(const PredictStreamsArgs& args) = 0;
   virtual void correct_streams(const CorrectStreamsArgs& args) = 0;
+  virtual void collapse_streams(const CollapseStreamsArgs& args) = 0;
+  virtual void expand_streams(const ExpandStreamsArgs& args) = 0;
   virtual void match_rms(const MatchRmsArgs& args) = 0;
   virtual void statistical_top_k(const StatisticalTopKArgs& args) = 0;
   virtual void sample(const SampleArgs& args) = 0;

@@ -1,9 +1,11 @@
 // Ops of models whose hidden states are several streams, of which each layer reads and writes one
-// and the others follow (AltUp), and of rows that are compared with their own statistics: part of
-// the specification in backend.h. The streams of a token lie side by side in one row.
+// and the others follow (AltUp), or all are connected to each branch (hyper-connections), and of
+// rows that are compared with their own statistics: part of the specification in backend.h. The
+// streams of a token lie side by side in one row.
 //
-// Sources: AltUp (https://arxiv.org/abs/2301.13310), statistical top-k
-// (https://arxiv.org/abs/2506.06644).
+// Sources: AltUp (https://arxiv.org/abs/2301.13310), hyper-connections
+// (https://arxiv.org/abs/2409.19606), their mixing by doubly stochastic matrices
+// (https://arxiv.org/abs/2512.24880), statistical top-k (https://arxiv.org/abs/2506.06644).
 #pragma once
 
 #include <cstdint>
@@ -38,6 +40,38 @@ struct CorrectStreamsArgs {
   const Tensor* scales = nullptr;  // (optional) (1, cols), f32
   Tensor streams;                  // (rows, count * cols)
   Tensor out;                      // (rows, cols); may be x
+};
+
+// What connects the streams of a token to a branch: numbers, each of which is what a matrix made of
+// the streams, divided by the root mean square of all their columns (with norm_eps added to the
+// square), times the scale of its kind, plus its base. Kinds: `count` numbers for what is read, as
+// many for what is written, and count * count for how streams are mixed.
+struct StreamConnection {
+  int32_t count = 1;  // of streams
+  float norm_eps = 0.0F;
+  float eps = 0.0F;
+  Tensor made;                     // (rows, numbers)
+  const Tensor* base = nullptr;    // (1, numbers), f32
+  const Tensor* scales = nullptr;  // (1, kinds), f32
+  Tensor streams;                  // (rows, count * cols)
+};
+
+// out = sum over i of (sigmoid(number i to be read) + eps) * stream i.
+struct CollapseStreamsArgs {
+  StreamConnection connection;
+  Tensor out;  // (rows, cols)
+};
+
+// In place: stream k = (magnitude * sigmoid(number k to be written) + branch_eps) * x + the sum
+// over j of mix (j, k) * stream j, as they were. The mix is the softmax of each row of numbers,
+// plus eps; then its columns are divided by their sums plus eps, and `mixing_turns` - 1 times its
+// rows and again its columns. 0 turns: streams stay where they are.
+struct ExpandStreamsArgs {
+  StreamConnection connection;
+  float magnitude = 1.0F;
+  float branch_eps = 0.0F;
+  int32_t mixing_turns = 0;
+  Tensor x;  // (rows, cols)
 };
 
 // In place: each row of x gets the root mean square of that of `like`, its own taken to be that of

@@ -13,6 +13,7 @@
 #include "engine/model/head_spec.h"
 #include "engine/model/known_fields.h"
 #include "engine/model/model_config.h"
+#include "engine/weights/respelled_checkpoint.h"
 #include "engine/weights/weight_format.h"
 
 namespace tgi {
@@ -45,6 +46,9 @@ enum class Role : uint8_t {
   kHeadNormBias,
   kFinalNorm,
   kFinalNormBias,
+  kHeadConnection,  // as kAttentionConnection, of what the last norm reads
+  kHeadConnectionBase,
+  kHeadConnectionScale,
   kLmHead,
   kLmHeadBias,
   // Per layer. A norm before a branch reads the stream, one after it what the branch adds.
@@ -78,6 +82,7 @@ enum class Role : uint8_t {
   kLatentNorm,
   kLatentUp,
   kLatentGate,  // a number for each head, by which what it gives is gated
+  kValueGate,   // the same, for each number that it gives
   // Of layers that choose the tokens they see.
   kIndexerQuery,
   kIndexerQueryNorm,
@@ -118,6 +123,19 @@ enum class Role : uint8_t {
   kOutputNorm,
   kStateOut,
   kStateOutBias,
+  // Of what the norm before a branch gives: through a short row to what gates it.
+  kAttentionNormGateIn,
+  kAttentionNormGateOut,
+  kMlpNormGateIn,
+  kMlpNormGateOut,
+  // Of streams that are connected to the branches: what makes numbers of all of them, what is
+  // added to these, and what they are multiplied by before.
+  kAttentionConnection,
+  kAttentionConnectionBase,
+  kAttentionConnectionScale,
+  kMlpConnection,
+  kMlpConnectionBase,
+  kMlpConnectionScale,
   kAttentionInnerNorm,  // of what attention gives, before kO
   kAttentionPostNorm,
   kMlpNorm,
@@ -286,10 +304,18 @@ enum class Dim : uint8_t {
   kHeadDim,
   kHeads,
   kQueryRank,
-  kLatent,      // the latent alone
-  kLatentKey,   // with the rotated columns
-  kLatentUp,    // for each head: the columns of its key that are not rotated, its value
-  kHeadValues,  // a value for each head of q: what attention gives
+  kLatent,          // the latent alone
+  kLatentKey,       // with the rotated columns
+  kLatentUp,        // for each head: the columns of its key that are not rotated, its value
+  kHeadValues,      // a value for each head of q: what attention gives
+  kQueryPair,       // the queries' short row, normed and as it was
+  kLatentQGates,    // for each head: its q, the gates of its value; of such a tensor the q
+  kLatentGatesOfQ,  // the same size; of such a tensor the gates
+  kNormGateRank,
+  kAllStreams,
+  kConnection,        // numbers that connect all streams to a branch
+  kConnectionScales,  // one for each kind of them
+  kHeadConnection,
   kIndexerQueries,
   kIndexerHeadDim,
   kIndexerHeads,
@@ -390,6 +416,8 @@ struct Architecture {
   // (optional) The same of checkpoints in which each expert's matrices are tensors of their own,
   // where those of `tensors` are stored one behind the other.
   std::span<const TensorSpec> tensors_of_separate_experts{};
+  std::span<const TensorRename>
+      renames{};  // (optional) of tensors, where some spell them otherwise
   // Some of its checkpoints have no bias of the experts' choice, which config.json does not say.
   bool may_lack_choice_bias = false;
   // Tensors that are known and not needed, by the endings of their names, or by how they begin

@@ -129,17 +129,19 @@ constexpr bool has_short_query_bias(const ModelConfig& config, int32_t layer) {
 }
 
 // Latent attention, as DeepSeek names it, with biases where attention_bias says so.
-inline constexpr auto kLatentAttentionTensors = std::to_array<TensorSpec>({
+inline constexpr auto kLatentQTensors = std::to_array<TensorSpec>({
     {Role::kQ, "model.layers.{layer}.self_attn.q_proj.weight", Dim::kQ, Dim::kHidden, Split::kRows,
      has_no_short_queries},
+    {Role::kQ, "model.layers.{layer}.self_attn.q_b_proj.weight", Dim::kQ, Dim::kQueryRank,
+     Split::kRows, has_short_queries},
+});
+inline constexpr auto kLatentRowTensors = std::to_array<TensorSpec>({
     {Role::kQueryDown, "model.layers.{layer}.self_attn.q_a_proj.weight", Dim::kQueryRank,
      Dim::kHidden, Split::kNone, has_short_queries},
     {Role::kQueryDownBias, "model.layers.{layer}.self_attn.q_a_proj.bias", Dim::kOne,
      Dim::kQueryRank, Split::kNone, has_short_query_bias},
     {Role::kQueryDownNorm, "model.layers.{layer}.self_attn.q_a_layernorm.weight", Dim::kOne,
      Dim::kQueryRank, Split::kNone, has_short_queries},
-    {Role::kQ, "model.layers.{layer}.self_attn.q_b_proj.weight", Dim::kQ, Dim::kQueryRank,
-     Split::kRows, has_short_queries},
     {Role::kLatentDown, "model.layers.{layer}.self_attn.kv_a_proj_with_mqa.weight", Dim::kLatentKey,
      Dim::kHidden},
     {Role::kLatentDownBias, "model.layers.{layer}.self_attn.kv_a_proj_with_mqa.bias", Dim::kOne,
@@ -153,6 +155,7 @@ inline constexpr auto kLatentAttentionTensors = std::to_array<TensorSpec>({
     {Role::kOBias, "model.layers.{layer}.self_attn.o_proj.bias", Dim::kOne, Dim::kHidden,
      Split::kColumns, has_attention_bias},
 });
+inline constexpr auto kLatentAttentionTensors = join_tensors(kLatentQTensors, kLatentRowTensors);
 
 constexpr bool chooses_tokens(const ModelConfig& config, int32_t layer) {
   return config.layers[static_cast<size_t>(layer)].seen == SeenTokens::kOwnChoice;

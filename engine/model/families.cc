@@ -28,8 +28,8 @@ extern const Architecture kLlama4, kLlama4Multimodal, kPhimoe, kBamba, kQwen35, 
     kQwen3VlMoeText, kQwen2Vl, kQwen3Vl, kQwen3VlMoe, kLlava, kLlavaOneVision, kSolarOpen, kAfmoe,
     kHyperClovaX, kExaone45;
 extern const Architecture kVaultGemma, kGemma3n, kGemma3nMultimodal, kGemma4Unified,
-    kGemma4UnifiedMultimodal, kGraniteSwa, kGraniteMoeSwa, kMellum, kHyV3, kCohere2Moe, kGptNeo,
-    kApertus;
+    kGemma4UnifiedMultimodal, kGraniteSwa, kGraniteMoeSwa, kMellum, kHyV3, kHyV4, kCohere2Moe,
+    kGptNeo, kApertus;
 extern const Architecture kIdefics3, kSmolVlm, kInternVl, kLfm2Vl, kLightOnOcr, kFastVlm, kGotOcr2,
     kAroundLlama, kVoxtral, kAroundQwen2, kNanoChat, kCodeGen, kDeepSeekV32, kGlmMoeDsa;
 extern const Architecture kGlm4vText, kGlmOcrText, kGlm4vMoeText, kGlm4v, kGlmOcr, kGlm4vMoe,
@@ -37,7 +37,7 @@ extern const Architecture kGlm4vText, kGlmOcrText, kGlm4vMoeText, kGlm4v, kGlmOc
     kVideoLlama3, kHyperClovaVision, kNemotronOmni, kGraniteSpeech;
 extern const Architecture kLfm3, kLfm3Vl, kLaguna, kQwen25OmniText, kQwen3OmniMoeText, kQwen25Omni,
     kQwen3OmniMoe;
-extern const Architecture kExaone, kIquestCoder, kAxK1, kSarvamMoe, kSarvamMla, kOlmoHybrid,
+extern const Architecture kExaone, kIquestCoder, kAxK1, kAxK2, kSarvamMoe, kSarvamMla, kOlmoHybrid,
     kKimiLinear, kLing3, kPhi4Multimodal, kPhi4Mm, kFlint;
 extern const Architecture kPaddleOcrText, kPaddleOcr, kHunyuanVlText, kHunyuanVl, kDeepSeekOcr2Text,
     kDeepSeekOcr2, kMolmo2Text, kMolmo2, kGraniteDoclingText, kGranite4Vision, kGraniteDocling,
@@ -151,6 +151,7 @@ constexpr std::array kArchitectures = {
     &kGraniteMoeSwa,
     &kMellum,
     &kHyV3,
+    &kHyV4,
     &kCohere2Moe,
     &kGptNeo,
     &kApertus,
@@ -219,6 +220,7 @@ constexpr std::array kArchitectures = {
     &kExaone,
     &kIquestCoder,
     &kAxK1,
+    &kAxK2,
     &kSarvamMoe,
     &kSarvamMla,
     &kOlmoHybrid,

@@ -1,6 +1,7 @@
 // What the readers of families with an indexer share: its heads, and what it chooses.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 
@@ -15,6 +16,19 @@ struct IndexerFields {
   int64_t default_top_k = 2048;
   std::string_view top_k = "index_topk";
 };
+
+// DeepSeek's indexer in layers that see what another one chose, where none chooses, and the rotary
+// tables: known, and not needed.
+inline constexpr auto kIndexerTensorsWithoutChoice = std::to_array<std::string_view>({
+    ".rotary_emb.inv_freq",
+    ".indexer.wq_b.weight",
+    ".indexer.wq_b.weight_scale_inv",
+    ".indexer.wk.weight",
+    ".indexer.wk.weight_scale_inv",
+    ".indexer.k_norm.weight",
+    ".indexer.k_norm.bias",
+    ".indexer.weights_proj.weight",
+});
 
 // index_n_heads, index_head_dim and how much is chosen, into model.indexer; its rope is that of the
 // first layer. REQUIRES: the ropes are read. Throws kInvalidArgument where its head is narrower

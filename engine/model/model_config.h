@@ -170,13 +170,15 @@ struct StateConfig {
 // Latent attention (MLA): the keys and values of all heads are made of one row of `rank` numbers,
 // which is cached in their place beside the rotated columns of the keys, which all heads share.
 struct LatentConfig {
-  int32_t rank = 0;         // 0: the model's attention is another
-  int32_t query_rank = 0;   // q is made of a row of so many numbers; 0: of the stream
-  int32_t kept_dim = 0;     // of a head of q and k: columns that are not rotated
-  int32_t rotary_dim = 0;   // those that are, which follow
-  int32_t value_dim = 0;    // of a head
-  float norm_eps = 1e-6F;   // of both rows
-  float multiplier = 1.0F;  // of the row of `rank`, after its norm
+  int32_t rank = 0;              // 0: the model's attention is another
+  int32_t query_rank = 0;        // q is made of a row of so many numbers; 0: of the stream
+  int32_t kept_dim = 0;          // of a head of q and k: columns that are not rotated
+  int32_t rotary_dim = 0;        // those that are, which follow
+  int32_t value_dim = 0;         // of a head
+  float norm_eps = 1e-6F;        // of both rows
+  float multiplier = 1.0F;       // of the row of `rank`, after its norm
+  bool gates_values = false;     // has_output_gate: of each number of a head, not of each head
+  bool reads_row_twice = false;  // q and its gates read the queries' row as it was, too
 
   int32_t key_dim() const { return rank + rotary_dim; }  // of what is cached
 };
@@ -186,7 +188,8 @@ struct LatentConfig {
 struct IndexerConfig {
   int32_t num_heads = 0;  // 0: all tokens are seen
   int32_t head_dim = 0;
-  int32_t rope = kNoRope;               // which of ModelConfig::ropes rotates the first columns
+  int32_t rope = kNoRope;               // which of ModelConfig::ropes rotates some columns
+  int32_t first_rotated = 0;            // the first of them
   bool weighs_heads = false;            // by what the stream says; else each head chooses by itself
   bool reads_short_queries = false;     // of latent attention; else the stream
   NormKind norm_kind = NormKind::kRms;  // of the heads of q and k that have weights for it
@@ -238,10 +241,24 @@ struct LayerInputs {
 // all are predicted before it and corrected after it. What a row of a layer adds goes to all but
 // the first.
 // Source: AltUp (https://arxiv.org/abs/2301.13310)
+//
+// Or streams are connected (hyper-connections, https://arxiv.org/abs/2409.19606): all begin as the
+// embedding, a branch reads a weighted sum of them, and what it gives is added to each with another
+// weight; the last norm reads a weighted sum. The weights are made of all streams.
 struct StreamsConfig {
   int32_t count = 1;
   int32_t active = 0;       // the one that layers work on
   bool has_scales = false;  // of the columns of the active one, where a layer's row reads it
+  bool connects = false;
+  float eps = 0.0F;        // added to weights, where they are connected
+  float magnitude = 1.0F;  // of the weights of what a branch gives
+  // Streams are mixed before that is added, by weights whose rows and columns sum to 1 after so
+  // many turns (https://arxiv.org/abs/2512.24880); 0: they stay.
+  int32_t mixing_turns = 0;
+  bool adds_eps_to_branch = false;  // to the weights of what a branch gives, too
+
+  int32_t num_kinds() const { return mixing_turns > 0 ? 3 : 2; }
+  int32_t num_connections() const { return (2 + (mixing_turns > 0 ? count : 0)) * count; }
 
   bool operator==(const StreamsConfig&) const = default;
 };
@@ -319,6 +336,7 @@ struct ModelConfig {
   // Of two matrices that make of what attention reads what is added beside it (LAuReL,
   // https://arxiv.org/abs/2411.07501); 0: there are none.
   int32_t laurel_rank = 0;
+  int32_t norm_gate_rank = 0;  // of the row that gates what norms give; 0: there is none
 
   std::vector<float> alibi_slopes;  // (num_heads); empty: no ALiBi
   // T5's kinds of distances between two tokens, half of them to each side: near ones are told
@@ -431,19 +449,35 @@ inline bool has_shared_kv(const ModelConfig& config) {
 
 // The widest row that a matrix of the model is multiplied with.
 inline int32_t max_matmul_cols(const ModelConfig& config) {
-  return std::max({config.hidden_size, config.embedding_size, config.attention_input_size,
-                   most_intermediate(config), config.experts.intermediate_size,
-                   config.experts.hidden_size, config.experts.shared_intermediate_size,
+  return std::max({config.hidden_size,
+                   config.embedding_size,
+                   config.attention_input_size,
+                   most_intermediate(config),
+                   config.experts.intermediate_size,
+                   config.experts.hidden_size,
+                   config.experts.shared_intermediate_size,
                    most_heads(config) * most_kv_heads(config).head_dim,
-                   most_heads(config) * most_kv_heads(config).value_cols(), config.latent.rank,
-                   config.latent.query_rank, config.num_heads * config.latent.value_dim,
-                   static_cast<int32_t>(config.state.num_channels()), config.state.step_rank,
-                   config.state.gate_rank, config.indexer.head_dim, config.layer_inputs.size,
-                   config.laurel_rank});
+                   most_heads(config) * most_kv_heads(config).value_cols(),
+                   config.latent.rank,
+                   config.latent.query_rank,
+                   config.num_heads * config.latent.value_dim,
+                   static_cast<int32_t>(config.state.num_channels()),
+                   config.state.step_rank,
+                   config.state.gate_rank,
+                   config.indexer.head_dim,
+                   config.layer_inputs.size,
+                   config.laurel_rank,
+                   config.norm_gate_rank,
+                   2 * config.latent.query_rank,
+                   config.streams.connects ? config.streams.count * config.hidden_size : 0});
 }
 
 constexpr bool has_streams(const ModelConfig& config) {
-  return config.streams.count > 1;
+  return config.streams.count > 1 || config.streams.connects;
+}
+// That begin as what matrices make of the embedding.
+constexpr int32_t num_further_streams(const ModelConfig& config) {
+  return config.streams.connects ? 0 : config.streams.count - 1;
 }
 // Of all streams together.
 constexpr int64_t stream_cols(const ModelConfig& config) {

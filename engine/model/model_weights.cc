@@ -193,7 +193,7 @@ class WeightLoader::Loader {
 
   std::vector<std::unique_ptr<Matrix>> load_stream_matrices(Role role) {
     std::vector<std::unique_ptr<Matrix>> out;
-    for (int32_t i = 0; i + 1 < model_.config.streams.count; ++i) {
+    for (int32_t i = 0; i < num_further_streams(model_.config); ++i) {
       const std::array<const TensorEntry*, 1> one = {view_.table().find(role, -1, i)};
       out.push_back(load_matrix(one, role));
     }

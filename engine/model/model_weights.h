@@ -32,6 +32,19 @@ struct LayerWeights {
   DeviceVector latent_norm;
   HeadMatrices key_up;    // each (rank, kept_dim): what a query keeps into the latent's space
   HeadMatrices value_up;  // each (value_dim, rank): what is attended to out of it
+  Linear value_gate;      // (heads * value_dim, …) the gates of what is attended to, if there are
+  // Of what the norms before the branches give: (rank, hidden), and back.
+  Linear attention_norm_gate_in;
+  Linear attention_norm_gate_out;
+  Linear mlp_norm_gate_in;
+  Linear mlp_norm_gate_out;
+  // Of streams that are connected: (connections, streams * hidden).
+  Linear attention_connection;
+  DeviceVector attention_connection_base;
+  DeviceVector attention_connection_scale;
+  Linear mlp_connection;
+  DeviceVector mlp_connection_base;
+  DeviceVector mlp_connection_scale;
   // Of layers that choose the tokens they see.
   Linear indexer_query;    // (heads * head_dim, what its queries read)
   Linear indexer_key;      // (head_dim, hidden)
@@ -113,6 +126,9 @@ struct ModelWeights {
   DeviceVector embedding_norm_bias;
   DeviceVector final_norm;
   DeviceVector final_norm_bias;
+  std::unique_ptr<Matrix> head_connection;  // may be null: (streams, streams * hidden)
+  DeviceVector head_connection_base;
+  DeviceVector head_connection_scale;
   std::unique_ptr<Matrix> untied_lm_head;  // null: the token embedding serves
   DeviceVector lm_head_bias;
   int32_t head_site = -1;       // as Linear's

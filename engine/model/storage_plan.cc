@@ -29,7 +29,9 @@ std::vector<MatrixPart> StoragePlan::parts(std::span<const TensorEntry* const> e
                             role == Role::kLayerInputTable ||
                             (role == Role::kTokenEmbedding && is_head_apart_);
   const bool is_choice = role == Role::kRouter || role == Role::kSharedOutputGate ||
-                         role == Role::kStreamRouter || role == Role::kIndexerWeights;
+                         role == Role::kStreamRouter || role == Role::kIndexerWeights ||
+                         role == Role::kAttentionConnection || role == Role::kMlpConnection ||
+                         role == Role::kHeadConnection;
   if (options_.quantization != Quantization::kNone && !is_embedding && !is_choice) {
     return {{entries, rounded(entries, role, cols)}};
   }

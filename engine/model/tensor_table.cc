@@ -41,7 +41,7 @@ bool is_per_expert(const TensorSpec& spec) {
 int32_t num_tensors(const TensorSpec& spec, const ModelConfig& config) {
   if (spec.stacked && is_of_state(spec.role)) return config.state.num_heads;
   if (is_per_expert(spec)) return config.experts.num_experts;
-  return has_mark(spec.name, kStreamMark) ? config.streams.count - 1 : 1;
+  return has_mark(spec.name, kStreamMark) ? num_further_streams(config) : 1;
 }
 
 bool is_alone(const TensorSpec& spec) {
@@ -153,6 +153,21 @@ int64_t dim_size(Dim dim, const ModelConfig& config, int32_t layer) {
       return int64_t{config.num_heads} * (config.latent.kept_dim + config.latent.value_dim);
     case Dim::kHeadValues:
       return num_heads * (has_latents(config) ? config.latent.value_dim : kv.value_cols());
+    case Dim::kQueryPair:
+      return int64_t{2} * config.latent.query_rank;
+    case Dim::kLatentQGates:
+    case Dim::kLatentGatesOfQ:
+      return num_heads * (head_dim + config.latent.value_dim);
+    case Dim::kNormGateRank:
+      return config.norm_gate_rank;
+    case Dim::kAllStreams:
+      return stream_cols(config);
+    case Dim::kConnection:
+      return config.streams.num_connections();
+    case Dim::kConnectionScales:
+      return config.streams.num_kinds();
+    case Dim::kHeadConnection:
+      return config.streams.count;
     case Dim::kIndexerQueries:
       return config.indexer.query_cols();
     case Dim::kIndexerHeadDim:
@@ -299,6 +314,23 @@ std::vector<Range> lightning_ranges(const StateConfig& state) {
   const int64_t run = int64_t{3} * state.head_dim;
   for (int64_t part = 0; part < 3; ++part)
     add_parts(state.num_heads, run, part * state.head_dim, state.head_dim, out);
+  return out;
+}
+
+// The q of each head of this rank, or the gates of its value, which stand behind it.
+std::vector<Range> latent_gate_ranges(const ModelConfig& config,
+                                      bool is_gate,
+                                      int rank,
+                                      int world_size) {
+  const int64_t q_size = config.head_dim;
+  const int64_t value_size = config.latent.value_dim;
+  const Range heads = rank_range(config.num_heads, rank, world_size);
+  std::vector<Range> out;
+  for (int64_t head = heads.begin; head < heads.begin + heads.count; ++head) {
+    const int64_t begin = head * (q_size + value_size);
+    out.push_back(is_gate ? Range{.begin = begin + q_size, .count = value_size}
+                          : Range{.begin = begin, .count = q_size});
+  }
   return out;
 }
 
@@ -500,6 +532,9 @@ std::vector<Range> rank_ranges(
   if (dim == Dim::kQByHead) return part_of_heads(0, 3);
   if (dim == Dim::kKByHead) return part_of_heads(1, 3);
   if (dim == Dim::kVByHead) return part_of_heads(2, 3);
+  if (dim == Dim::kLatentQGates || dim == Dim::kLatentGatesOfQ) {
+    return latent_gate_ranges(config, dim == Dim::kLatentGatesOfQ, rank, world_size);
+  }
   if (dim == Dim::kUpGate) {
     const int64_t size = dim_size(dim, config, layer) / 2;
     const Range up = rank_range(size, rank, world_size);

@@ -77,13 +77,14 @@ void Transformer::run(int32_t num_tokens, int32_t num_output_rows) {
   }
   report_last(stream);
   if (num_output_rows == 0) return;
+  if (config_.streams.connects) join_connected(hidden, stream.sum);
 
   // Only the rows that are wanted go through the last norm and the head.
   const Tensor residual = w.normed.first_rows(num_output_rows);
   const Tensor rows = w.last_rows.first_rows(num_output_rows);
   NormArgs final_norm = norm_args(weights_.final_norm, weights_.final_norm_bias);
   final_norm.x = rows;
-  if (has_streams(config_)) {
+  if (num_further_streams(config_) > 0) {
     join_streams(hidden, true, rows);
   } else if (stream.has_branch) {
     device_.gather_output_rows(stream.sum, residual);
@@ -136,7 +137,7 @@ void Transformer::add_to_embedding(const Tensor& embedded) {
 void Transformer::run_embedding(const Tensor& hidden) {
   if (!has_streams(config_)) return embed_tokens(hidden);
   embed_tokens(stream_of(hidden, 0));
-  make_streams(hidden);
+  config_.streams.connects ? copy_to_streams(hidden) : make_streams(hidden);
 }
 
 void Transformer::embed_tokens(const Tensor& hidden) {
@@ -198,7 +199,11 @@ void Transformer::run_layer_beside(int32_t layer, const Tensor& x, const Tensor&
 void Transformer::run_head(const Tensor& hidden) {
   const Tensor rows = workspace_.last_rows.first_rows(hidden.rows);
   NormArgs final_norm = norm_args(weights_.final_norm, weights_.final_norm_bias);
-  if (has_streams(config_)) join_streams(hidden, false, rows);
+  if (config_.streams.connects) {
+    join_connected(hidden, rows);
+  } else if (has_streams(config_)) {
+    join_streams(hidden, false, rows);
+  }
   final_norm.x = has_streams(config_) ? rows : hidden;
   final_norm.out = rows;
   device_.norm(final_norm);
@@ -291,6 +296,7 @@ void Transformer::write_whole(Stream& stream, const DeviceVector& post_norm) {
 
 void Transformer::run_layer_on(int32_t layer, Stream& stream) {
   const LayerWeights& weights = weights_.layers[static_cast<size_t>(layer)];
+  if (config_.streams.connects) return run_connected_branches(layer, weights, stream);
   if (has_streams(config_)) predict_streams(weights, stream);
   if (config_.parallel_branches) {
     run_branches_at_once(weights, layer, stream);
@@ -307,6 +313,7 @@ void Transformer::run_branches(int32_t layer, const LayerWeights& weights, Strea
   const LayerPlan& plan = config_.layers[static_cast<size_t>(layer)];
   if (plan.has_attention || plan.has_state) {
     const Tensor x = read(stream, weights.attention_norm, weights.attention_norm_bias);
+    gate_norm(weights.attention_norm_gate_in, weights.attention_norm_gate_out, x);
     const bool has_laurel = weights.laurel_in.weight != nullptr;
     if (has_laurel) run_laurel(weights, x);
     run_mixers(layer, weights, x, stream.branch);
@@ -324,7 +331,9 @@ void Transformer::run_mlp_branch(int32_t layer, const LayerWeights& weights, Str
   } else if (plan.mlp == MlpKind::kShortcut) {
     run_mlp_beside_shortcut(layer, weights, stream);
   } else if (plan.mlp != MlpKind::kNone) {
-    run_mlp(layer, weights, read(stream, weights.mlp_norm, weights.mlp_norm_bias), stream.branch);
+    const Tensor x = read(stream, weights.mlp_norm, weights.mlp_norm_bias);
+    gate_norm(weights.mlp_norm_gate_in, weights.mlp_norm_gate_out, x);
+    run_mlp(layer, weights, x, stream.branch);
     write(stream, weights.mlp_post_norm);
     multiply_parts(plan.mlp_factors, stream);
   }

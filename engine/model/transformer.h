@@ -84,6 +84,11 @@ class Transformer final : public Forward {
     Tensor latents;        // (max_batch_tokens, heads * rank): what was attended to
     // (max_batch_tokens, heads * head_dim of the indexer + one head), where tokens are chosen
     Tensor indexer;
+    Tensor query_pair;       // (max_batch_tokens, 2 * query_rank), where q reads the row twice
+    Tensor value_gates;      // (max_batch_tokens, heads * value_dim), of latent attention
+    Tensor norm_gate_short;  // (max_batch_tokens, norm_gate_rank), of what norms give
+    Tensor norm_gates;       // (max_batch_tokens, hidden)
+    Tensor connections;      // (max_batch_tokens, numbers), of streams that are connected
     Tensor indexer_weights;  // (max_batch_tokens, heads of the indexer), where they have some
     Tensor gate_up;  // (max_batch_tokens, 2 * intermediate), or (…, intermediate) without a gate
     Tensor activated;         // (max_batch_tokens, intermediate)
@@ -134,6 +139,7 @@ class Transformer final : public Forward {
   void add_to_embedding(const Tensor& embedded);
   void run_layer_on(int32_t layer, Stream& stream);
   void run_branches(int32_t layer, const LayerWeights& weights, Stream& stream);
+  void run_connected_branches(int32_t layer, const LayerWeights& weights, Stream& stream);
   void run_mlp_branch(int32_t layer, const LayerWeights& weights, Stream& stream);
   void run_branches_at_once(const LayerWeights& weights, int32_t layer, Stream& stream);
 
@@ -219,6 +225,15 @@ class Transformer final : public Forward {
   void add_to_further_streams(Stream& stream);
   // What the last norm reads: of the rows that the step gives out, or of all.
   void join_streams(const Tensor& all, bool takes_output_rows, const Tensor& out);
+  // Of streams that are connected.
+  StreamConnection connect(const Linear& made,
+                           const DeviceVector& base,
+                           const DeviceVector& scale,
+                           const Tensor& all);
+  void expand(const StreamConnection& connection, const Tensor& branch);
+  void join_connected(const Tensor& all, const Tensor& out);
+  void copy_to_streams(const Tensor& all);                               // the first
+  void gate_norm(const Linear& in, const Linear& out, const Tensor& x);  // where there is such
   void run_laurel(const LayerWeights& weights, const Tensor& x);
   void add_laurel(Stream& stream);
   void add_shared_expert(int32_t layer,

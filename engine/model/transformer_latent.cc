@@ -26,9 +26,17 @@ void Transformer::run_latent_attention(int32_t layer,
   weights.latent_down.apply(device_, x, down);
   norm(weights.latent_norm, key.columns(0, latent.rank));
   multiply(key.columns(0, latent.rank), latent.multiplier);
+  const Tensor pair = workspace_.query_pair.first_rows(x.rows);
+  if (latent.reads_row_twice) {
+    device_.add({.x = {}, .y = short_q, .out = pair.columns(latent.query_rank, latent.query_rank)});
+  }
   if (latent.query_rank > 0) norm(weights.query_norm, short_q);
+  if (latent.reads_row_twice) {
+    device_.add({.x = {}, .y = short_q, .out = pair.columns(0, latent.query_rank)});
+  }
   const SeenChoice seen = choose_tokens(layer, weights, x, short_q);
-  weights.qkv.apply(device_, latent.query_rank > 0 ? short_q : x, q);
+  const Tensor q_input = latent.reads_row_twice ? pair : latent.query_rank > 0 ? short_q : x;
+  weights.qkv.apply(device_, q_input, q);
   device_.rotate_and_store_latent({.place = kv_places_[static_cast<size_t>(layer)],
                                    .num_heads = num_heads_,
                                    .kept_dim = latent.kept_dim,
@@ -51,6 +59,7 @@ void Transformer::run_latent_attention(int32_t layer,
                      .softcap = config_.attention_softcap,
                      .sliding_window = plan.sliding_window,
                      .attention_chunk = plan.attention_chunk,
+                     .sinks = weights.sinks.get(),
                      .latent_dim = latent.rank,
                      .seen = seen,
                      .q = latent_q,
@@ -60,7 +69,11 @@ void Transformer::run_latent_attention(int32_t layer,
                        .out_step = latent.value_dim,
                        .x = latents,
                        .out = attended});
-  if (config_.has_output_gate) {
+  if (latent.gates_values) {
+    const Tensor gates = workspace_.value_gates.first_rows(x.rows);
+    weights.value_gate.apply(device_, latent.reads_row_twice ? pair : x, gates);
+    device_.gated_norm({.kind = config_.output_gate, .x = attended, .gate = gates});
+  } else if (config_.has_output_gate) {
     const Tensor gates = down.columns(latent.query_rank + latent.key_dim(), num_heads_);
     device_.gated_norm({.kind = config_.output_gate, .x = attended, .gate = gates});
   }

@@ -1,5 +1,5 @@
-// Transformer: hidden states of several streams (AltUp), and what two small matrices add beside
-// attention (LAuReL).
+// Transformer: hidden states of several streams (AltUp, hyper-connections), what two small matrices
+// add beside attention (LAuReL), and gates of what norms give.
 #include <numbers>
 
 #include "engine/model/transformer.h"
@@ -91,6 +91,81 @@ void Transformer::join_streams(const Tensor& all, bool takes_output_rows, const 
     device_.add({.x = out, .y = made, .out = out});
   }
   multiply(out, 1.0F / static_cast<float>(config_.streams.count));
+}
+
+void Transformer::copy_to_streams(const Tensor& all) {
+  for (int32_t i = 1; i < config_.streams.count; ++i) {
+    device_.add({.x = {}, .y = stream_of(all, 0), .out = stream_of(all, i)});
+  }
+}
+
+StreamConnection Transformer::connect(const Linear& made,
+                                      const DeviceVector& base,
+                                      const DeviceVector& scale,
+                                      const Tensor& all) {
+  const Tensor numbers = workspace_.connections.first_rows(all.rows).columns(0, made.weight->rows);
+  made.apply(device_, all, numbers);
+  return {.count = config_.streams.count,
+          .norm_eps = config_.norm_eps,
+          .eps = config_.streams.eps,
+          .made = numbers,
+          .base = base.get(),
+          .scales = scale.get(),
+          .streams = all};
+}
+
+void Transformer::expand(const StreamConnection& connection, const Tensor& branch) {
+  const StreamsConfig& streams = config_.streams;
+  device_.expand_streams({.connection = connection,
+                          .magnitude = streams.magnitude,
+                          .branch_eps = streams.adds_eps_to_branch ? streams.eps : 0.0F,
+                          .mixing_turns = streams.mixing_turns,
+                          .x = branch});
+}
+
+void Transformer::run_connected_branches(int32_t layer,
+                                         const LayerWeights& weights,
+                                         Stream& stream) {
+  const StreamConnection before =
+      connect(weights.attention_connection, weights.attention_connection_base,
+              weights.attention_connection_scale, stream.all);
+  device_.collapse_streams({.connection = before, .out = stream.sum});
+  run_mixers(layer, weights, read(stream, weights.attention_norm, {}), stream.branch);
+  communicator_.all_reduce_sum(stream.branch);
+  expand(before, stream.branch);
+
+  const StreamConnection behind = connect(weights.mlp_connection, weights.mlp_connection_base,
+                                          weights.mlp_connection_scale, stream.all);
+  device_.collapse_streams({.connection = behind, .out = stream.sum});
+  run_mlp(layer, weights, read(stream, weights.mlp_norm, {}), stream.branch);
+  communicator_.all_reduce_sum(stream.branch);
+  expand(behind, stream.branch);
+}
+
+// Into what the last norm reads.
+void Transformer::join_connected(const Tensor& all, const Tensor& out) {
+  const Tensor numbers =
+      workspace_.connections.first_rows(all.rows).columns(0, config_.streams.count);
+  device_.matmul({.x = all, .w = weights_.head_connection.get(), .out = numbers});
+  device_.collapse_streams({.connection = {.count = config_.streams.count,
+                                           .norm_eps = config_.norm_eps,
+                                           .eps = config_.streams.eps,
+                                           .made = numbers,
+                                           .base = weights_.head_connection_base.get(),
+                                           .scales = weights_.head_connection_scale.get(),
+                                           .streams = all},
+                            .out = out});
+}
+
+void Transformer::gate_norm(const Linear& in, const Linear& out, const Tensor& x) {
+  if (in.weight == nullptr) return;
+  const Tensor short_row = workspace_.norm_gate_short.first_rows(x.rows);
+  const Tensor gates = workspace_.norm_gates.first_rows(x.rows);
+  in.apply(device_, x, short_row);
+  device_.activation(
+      {.kind = Activation::kSilu, .gated = false, .in = short_row, .out = short_row});
+  out.apply(device_, short_row, gates);
+  device_.gated_norm({.kind = GateKind::kSigmoid, .x = x, .gate = gates});
 }
 
 void Transformer::run_laurel(const LayerWeights& weights, const Tensor& x) {

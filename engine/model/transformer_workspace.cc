@@ -94,7 +94,15 @@ Transformer::Workspace Transformer::lay_out(
   out.last_rows = shared.take(config.hidden_size);
   if (has_streams(config)) {
     out.streams = shared.take(stream_cols(config));
-    out.stream_routed = shared.take(config.streams.count);
+    if (config.streams.connects) {
+      out.connections = shared.take(config.streams.num_connections());
+    } else {
+      out.stream_routed = shared.take(config.streams.count);
+    }
+  }
+  if (config.norm_gate_rank > 0) {
+    out.norm_gate_short = shared.take(config.norm_gate_rank);
+    out.norm_gates = shared.take(config.hidden_size);
   }
   if (config.laurel_rank > 0) {
     out.laurel_short = shared.take(config.laurel_rank);
@@ -118,7 +126,12 @@ Transformer::Workspace Transformer::lay_out(
   Layout attention(base, dtype, max_batch_tokens, shared.offset());
   if (has_latents(config)) {
     out.qkv = attention.take(num_heads * kv_heads.head_dim);
-    const int64_t gates = config.has_output_gate ? num_heads : 0;
+    const bool gates_heads = config.has_output_gate && !config.latent.gates_values;
+    const int64_t gates = gates_heads ? num_heads : 0;
+    if (config.latent.reads_row_twice)
+      out.query_pair = attention.take(int64_t{2} * config.latent.query_rank);
+    if (config.latent.gates_values)
+      out.value_gates = attention.take(num_heads * config.latent.value_dim);
     out.latent_down = attention.take(config.latent.query_rank + config.latent.key_dim() + gates);
     out.latent_q = attention.take(num_heads * config.latent.key_dim());
     out.latents = attention.take(num_heads * config.latent.rank);

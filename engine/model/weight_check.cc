@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 
 #include "base/error.h"
 #include "base/first_names.h"
+#include "engine/weights/respelled_checkpoint.h"
 
 namespace tgi {
 namespace {
@@ -197,7 +199,10 @@ MatrixSpec matrix_spec(const LoadedConfig& model, const TensorEntry& entry) {
 
 TensorSources match_checkpoint(const LoadedConfig& model,
                                const TensorTable& table,
-                               const Checkpoint& checkpoint) {
+                               const Checkpoint& stored) {
+  std::optional<RespelledCheckpoint> renamed;
+  if (!model.text->renames.empty()) renamed.emplace(stored, model.text->renames);
+  const Checkpoint& checkpoint = renamed ? *renamed : stored;
   WeightProblems problems;
   TensorSources sources;
   std::set<const StoredTensor*> used;

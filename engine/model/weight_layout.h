@@ -44,6 +44,19 @@ inline constexpr std::array<LinearPart, 1> kIndexerQueryParts = {
 inline constexpr std::array<LinearPart, 1> kIndexerKeyParts = {{{Role::kIndexerKey, Role::kCount}}};
 inline constexpr std::array<LinearPart, 1> kIndexerWeightsParts = {
     {{Role::kIndexerWeights, Role::kCount}}};
+inline constexpr std::array<LinearPart, 1> kValueGateParts = {{{Role::kValueGate, Role::kCount}}};
+inline constexpr std::array<LinearPart, 1> kAttentionNormGateInParts = {
+    {{Role::kAttentionNormGateIn, Role::kCount}}};
+inline constexpr std::array<LinearPart, 1> kAttentionNormGateOutParts = {
+    {{Role::kAttentionNormGateOut, Role::kCount}}};
+inline constexpr std::array<LinearPart, 1> kMlpNormGateInParts = {
+    {{Role::kMlpNormGateIn, Role::kCount}}};
+inline constexpr std::array<LinearPart, 1> kMlpNormGateOutParts = {
+    {{Role::kMlpNormGateOut, Role::kCount}}};
+inline constexpr std::array<LinearPart, 1> kAttentionConnectionParts = {
+    {{Role::kAttentionConnection, Role::kCount}}};
+inline constexpr std::array<LinearPart, 1> kMlpConnectionParts = {
+    {{Role::kMlpConnection, Role::kCount}}};
 inline constexpr std::array<LinearPart, 1> kOParts = {{{Role::kO, Role::kOBias}}};
 inline constexpr std::array<LinearPart, 3> kGateUpParts = {{
     {Role::kGate, Role::kGateBias},
@@ -110,7 +123,7 @@ inline constexpr std::array<LayerLinear, 4> kLayerLinears = {{
 
 // Of latent attention, of layers with a state, of those with experts, of distances and of the
 // choice of tokens, beside them.
-inline constexpr std::array<LayerLinear, 22> kOtherLinears = {{
+inline constexpr std::array<LayerLinear, 29> kOtherLinears = {{
     {&LayerWeights::latent_down, kLatentDownParts},
     {&LayerWeights::state_in, kStateInParts},
     {&LayerWeights::state_parts, kStatePartsParts},
@@ -133,6 +146,13 @@ inline constexpr std::array<LayerLinear, 22> kOtherLinears = {{
     {&LayerWeights::indexer_query, kIndexerQueryParts},
     {&LayerWeights::indexer_key, kIndexerKeyParts},
     {&LayerWeights::indexer_weights, kIndexerWeightsParts},
+    {&LayerWeights::value_gate, kValueGateParts},
+    {&LayerWeights::attention_norm_gate_in, kAttentionNormGateInParts},
+    {&LayerWeights::attention_norm_gate_out, kAttentionNormGateOutParts},
+    {&LayerWeights::mlp_norm_gate_in, kMlpNormGateInParts},
+    {&LayerWeights::mlp_norm_gate_out, kMlpNormGateOutParts},
+    {&LayerWeights::attention_connection, kAttentionConnectionParts},
+    {&LayerWeights::mlp_connection, kMlpConnectionParts},
 }};
 
 // Where an adapter can add something (engine/tensor/low_rank.h): the linears of each layer, those
@@ -170,7 +190,7 @@ constexpr int32_t expert_site(const ModelConfig& config,
   return embedding_site(config.num_layers) + 1 + before * config.experts.num_experts + expert;
 }
 
-inline constexpr std::array<LayerVector, 43> kLayerVectors = {{
+inline constexpr std::array<LayerVector, 47> kLayerVectors = {{
     {&LayerWeights::attention_norm, Role::kAttentionNorm},
     {&LayerWeights::attention_norm_bias, Role::kAttentionNormBias},
     {&LayerWeights::q_norm, Role::kQNorm},
@@ -180,6 +200,10 @@ inline constexpr std::array<LayerVector, 43> kLayerVectors = {{
     {&LayerWeights::sinks, Role::kSinks},
     {&LayerWeights::query_norm, Role::kQueryDownNorm},
     {&LayerWeights::latent_norm, Role::kLatentNorm},
+    {&LayerWeights::attention_connection_base, Role::kAttentionConnectionBase},
+    {&LayerWeights::attention_connection_scale, Role::kAttentionConnectionScale},
+    {&LayerWeights::mlp_connection_base, Role::kMlpConnectionBase},
+    {&LayerWeights::mlp_connection_scale, Role::kMlpConnectionScale},
     {&LayerWeights::indexer_query_norm, Role::kIndexerQueryNorm},
     {&LayerWeights::indexer_key_norm, Role::kIndexerKeyNorm},
     {&LayerWeights::indexer_key_norm_bias, Role::kIndexerKeyNormBias},
@@ -237,13 +261,14 @@ struct ModelVector {
   Role role;
 };
 
-inline constexpr std::array<ModelMatrix, 9> kModelMatrices = {{
+inline constexpr std::array<ModelMatrix, 10> kModelMatrices = {{
     {&ModelWeights::token_embedding, Role::kTokenEmbedding},
     {&ModelWeights::position_embedding, Role::kPositionEmbedding},
     {&ModelWeights::type_embedding, Role::kTypeEmbedding},
     {&ModelWeights::untied_lm_head, Role::kLmHead},
     {&ModelWeights::embedding_in, Role::kEmbeddingIn},
     {&ModelWeights::head_in, Role::kHeadIn},
+    {&ModelWeights::head_connection, Role::kHeadConnection},
     {&ModelWeights::head_dense, Role::kHeadDense},
     {&ModelWeights::layer_input_table, Role::kLayerInputTable},
     {&ModelWeights::layer_input_in, Role::kLayerInputIn},
@@ -259,7 +284,7 @@ inline constexpr std::array<StreamMatrix, 2> kStreamMatrices = {{
     {&ModelWeights::stream_out, Role::kStreamOut},
 }};
 
-inline constexpr std::array<ModelVector, 11> kModelVectors = {{
+inline constexpr std::array<ModelVector, 13> kModelVectors = {{
     {&ModelWeights::embedding_norm, Role::kEmbeddingNorm},
     {&ModelWeights::embedding_norm_bias, Role::kEmbeddingNormBias},
     {&ModelWeights::embedding_in_bias, Role::kEmbeddingInBias},
@@ -267,6 +292,8 @@ inline constexpr std::array<ModelVector, 11> kModelVectors = {{
     {&ModelWeights::hidden_norm, Role::kHiddenNorm},
     {&ModelWeights::final_norm, Role::kFinalNorm},
     {&ModelWeights::final_norm_bias, Role::kFinalNormBias},
+    {&ModelWeights::head_connection_base, Role::kHeadConnectionBase},
+    {&ModelWeights::head_connection_scale, Role::kHeadConnectionScale},
     {&ModelWeights::lm_head_bias, Role::kLmHeadBias},
     {&ModelWeights::head_dense_bias, Role::kHeadDenseBias},
     {&ModelWeights::head_norm, Role::kHeadNorm},

@@ -26,7 +26,7 @@ class Planner {
   int64_t plan() {
     for (const ModelMatrix& row : kModelMatrices) add_matrix(row.role);
     for (const StreamMatrix& row : kStreamMatrices) {
-      for (int32_t i = 0; i + 1 < model_.config.streams.count; ++i) add_matrix(row.role, i);
+      for (int32_t i = 0; i < num_further_streams(model_.config); ++i) add_matrix(row.role, i);
     }
     for (const ModelVector& row : kModelVectors) add_vector(view_.table().find(row.role));
     if (view_.table().find(Role::kDistanceBias) != nullptr) {

@@ -158,6 +158,18 @@ void TapDevice::correct_streams(const CorrectStreamsArgs& args) {
   if (!is_over_) device_.correct_streams(args);
 }
 
+void TapDevice::collapse_streams(const CollapseStreamsArgs& args) {
+  if (!is_over_) device_.collapse_streams(args);
+}
+
+void TapDevice::expand_streams(const ExpandStreamsArgs& args) {
+  if (!is_over_) device_.expand_streams(args);
+}
+
+void TapDevice::choose_tokens(const ChooseArgs& args) {
+  if (!is_over_) device_.choose_tokens(args);
+}
+
 void TapDevice::match_rms(const MatchRmsArgs& args) {
   if (!is_over_) device_.match_rms(args);
 }

@@ -66,6 +66,7 @@ class TapDevice final : public Device {
   void matmul(const MatmulArgs& args) override;
   void qk_norm_rope_store_kv(const QkvArgs& args) override;
   void attention(const AttentionArgs& args) override;
+  void choose_tokens(const ChooseArgs& args) override;
   void rotate_and_store_latent(const LatentArgs& args) override;
   void head_matmul(const HeadMatmulArgs& args) override;
   void activation(const ActivationArgs& args) override;
@@ -84,6 +85,8 @@ class TapDevice final : public Device {
   void gated_norm(const GatedNormArgs& args) override;
   void predict_streams(const PredictStreamsArgs& args) override;
   void correct_streams(const CorrectStreamsArgs& args) override;
+  void collapse_streams(const CollapseStreamsArgs& args) override;
+  void expand_streams(const ExpandStreamsArgs& args) override;
   void match_rms(const MatchRmsArgs& args) override;
   void statistical_top_k(const StatisticalTopKArgs& args) override;
   void sample(const SampleArgs& args) override;

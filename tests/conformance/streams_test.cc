@@ -101,6 +101,59 @@ TEST_CASE("streams are corrected by what a layer made of one, which it then read
   }
 }
 
+struct Connected {
+  DeviceTensor made;
+  DeviceTensor base;
+  DeviceTensor scales;
+  DeviceTensor all;
+  StreamConnection connection;
+
+  Connected(Device& device, Random& random, int32_t count, int64_t cols)
+      : made(device,
+             kRows,
+             (2 + count) * count,
+             device.info().activation_dtype,
+             (2 + count) * count + 3),
+        base(DeviceTensor::vector(device, random.values((2 + count) * count))),
+        scales(DeviceTensor::vector(device, random.values(3))),
+        all(device, kRows, count * cols, random.values(kRows * count * cols)),
+        connection{.count = count,
+                   .norm_eps = 1e-5F,
+                   .eps = 1e-3F,
+                   .made = made.view(),
+                   .base = &base.view(),
+                   .scales = &scales.view(),
+                   .streams = all.view()} {
+    made.write(random.values(kRows * (2 + count) * count));
+  }
+  Connected(const Connected&) = delete;
+  Connected& operator=(const Connected&) = delete;
+};
+
+TEST_CASE("a branch reads a sum of the streams that are connected to it, and adds to all of them") {
+  for (const int32_t count : {1, 2, 4, kMaxStreams}) {
+    for (const int64_t cols : kWidths) {
+      for (const int32_t turns : {0, 1, 20}) {
+        conform("connected streams", 8e-6, 4e-6, [&](Device& device) {
+          Random random(static_cast<uint32_t>(cols) + static_cast<uint32_t>(count));
+          Connected connected(device, random, count, cols);
+          const DeviceTensor x(device, kRows, cols, random.values(kRows * cols));
+          const DeviceTensor out(device, kRows, cols, device.info().activation_dtype, cols + 5);
+          run_step(device, one_sequence({0}), [&] {
+            device.collapse_streams({.connection = connected.connection, .out = out.view()});
+            device.expand_streams({.connection = connected.connection,
+                                   .magnitude = 1.7F,
+                                   .branch_eps = 0.01F,
+                                   .mixing_turns = turns,
+                                   .x = x.view()});
+          });
+          return joined(connected.all.read(), out.read());
+        });
+      }
+    }
+  }
+}
+
 TEST_CASE("rows take the root mean square of others, as if their own were not below a bound") {
   for (const int64_t cols : kWidths) {
     for (const float size : {1.0F, 0x1p-20F}) {

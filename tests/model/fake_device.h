@@ -148,6 +148,8 @@ class FakeDevice final : public Device {
   void rg_lru(const RgLruArgs& /*args*/) override { no_op<int>(); }
   void gated_norm(const GatedNormArgs& /*args*/) override { no_op<int>(); }
   void predict_streams(const PredictStreamsArgs& /*args*/) override { no_op<int>(); }
+  void collapse_streams(const CollapseStreamsArgs& /*args*/) override { no_op<int>(); }
+  void expand_streams(const ExpandStreamsArgs& /*args*/) override { no_op<int>(); }
   void correct_streams(const CorrectStreamsArgs& /*args*/) override { no_op<int>(); }
   void match_rms(const MatchRmsArgs& /*args*/) override { no_op<int>(); }
   void statistical_top_k(const StatisticalTopKArgs& /*args*/) override { no_op<int>(); }

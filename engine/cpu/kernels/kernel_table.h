@@ -272,8 +272,26 @@ struct StreamsRow {
   int64_t cols = 0;
 };
 
+struct ConnectedRow {
+  int32_t count = 0;
+  float norm_eps = 0.0F;
+  float eps = 0.0F;
+  const float* made = nullptr;
+  const float* base = nullptr;
+  const float* scales = nullptr;
+  float* streams = nullptr;  // (count, cols)
+  int64_t cols = 0;
+  float* out = nullptr;  // (cols), of collapse
+  float magnitude = 1.0F;
+  float branch_eps = 0.0F;
+  int32_t mixing_turns = 0;
+  const float* x = nullptr;  // (cols), of expand
+};
+
 struct StreamKernels {
   void (*predict)(const StreamsRow&);
+  void (*collapse)(const ConnectedRow&);
+  void (*expand)(const ConnectedRow&);
   void (*correct)(const StreamsRow&);
   void (*match_rms)(const float* like, float* x, int64_t cols, float least_square);
   void (*statistical_top_k)(float* x, int64_t cols, float deviations);

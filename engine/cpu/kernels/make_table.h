@@ -73,6 +73,8 @@ constexpr KernelTable make_kernel_table(std::string_view isa) {
                 .delta_of_numbers = delta_block<V, true>,
                 .rg_lru = rg_lru_block<V>},
       .streams = {.predict = predict_streams<V>,
+                  .collapse = collapse_streams<V>,
+                  .expand = expand_streams<V>,
                   .correct = correct_streams<V>,
                   .match_rms = match_rms<V>,
                   .statistical_top_k = statistical_top_k<V>},

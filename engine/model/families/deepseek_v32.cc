@@ -122,21 +122,10 @@ constexpr auto kDsaTensors = join_tensors(kLlamaOuterTensors,
                                           kExpertTensors,
                                           kDeepSeekExpertTensors);
 
-// Of the indexer in layers that see what another one chose, and where none chooses.
-constexpr auto kDsaIgnored = std::to_array<std::string_view>({
-    kRotaryTables[0],
-    ".indexer.wq_b.weight",
-    ".indexer.wq_b.weight_scale_inv",
-    ".indexer.wk.weight",
-    ".indexer.wk.weight_scale_inv",
-    ".indexer.k_norm.weight",
-    ".indexer.k_norm.bias",
-    ".indexer.weights_proj.weight",
-});
-
 constexpr auto kDsaNotDrafted = [] {
-  std::array<std::string_view, kDsaIgnored.size() + kDeepSeekCopies.size()> out{};
-  std::ranges::copy(kDeepSeekCopies, std::ranges::copy(kDsaIgnored, out.begin()).out);
+  std::array<std::string_view, kIndexerTensorsWithoutChoice.size() + kDeepSeekCopies.size()> out{};
+  std::ranges::copy(kDeepSeekCopies,
+                    std::ranges::copy(kIndexerTensorsWithoutChoice, out.begin()).out);
   return out;
 }();
 constexpr NextTokenNames kDsaNextTokens = [] {
@@ -156,7 +145,7 @@ constexpr Architecture kDeepSeekV32 = {
     .fields = kDsaFields,
     .aliases = kDeepSeekExpertAliases,
     .tensors = kDsaTensors,
-    .ignored = kDsaIgnored,
+    .ignored = kIndexerTensorsWithoutChoice,
     .ignores_layer_after_last = true,
     .next_tokens = &kDsaNextTokens,
 };
@@ -170,7 +159,7 @@ constexpr Architecture kGlmMoeDsa = {
     .fields = kGlmMoeDsaFields,
     .aliases = kDeepSeekExpertAliases,
     .tensors = kDsaTensors,
-    .ignored = kDsaIgnored,
+    .ignored = kIndexerTensorsWithoutChoice,
     .ignores_layer_after_last = true,
     .next_tokens = &kDsaNextTokens,
 };

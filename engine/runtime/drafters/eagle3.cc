@@ -99,7 +99,7 @@ void refuse_first_versions(const Checkpoint& tensors, const Json& config, const 
 
 std::unique_ptr<Checkpoint> open_drafter(const AskedDrafter& asked) {
   if (asked.settings.load_format == "dummy") return nullptr;
-  auto out = EagleLayer::tensors_of(open_checkpoint(*asked.files));
+  auto out = open_checkpoint(*asked.files);
   refuse_first_versions(*out, *asked.config, asked.files->describe("model.safetensors"));
   return out;
 }

@@ -101,39 +101,8 @@ constexpr TensorSpec kOwnHead = {Role::kLmHead, "lm_head.weight", Dim::kHeadVoca
 constexpr auto kNotWeights =
     std::to_array<std::string_view>({kTokenOffsets, "t2d", ".rotary_emb.inv_freq"});
 
-class RenamedCheckpoint final : public Checkpoint {
- public:
-  explicit RenamedCheckpoint(std::unique_ptr<Checkpoint> stored) : stored_(std::move(stored)) {
-    for (const std::string_view name : stored_->names()) {
-      constexpr std::string_view kOther = "midlayer.";
-      const size_t at = name.starts_with(kPrefix) ? kPrefix.size() : 0;
-      std::string known(name);
-      if (known.compare(at, kOther.size(), kOther) == 0) {
-        known.replace(at, kOther.size(), "layers.0.");
-      }
-      names_.emplace_back(std::move(known), stored_->find(name));
-    }
-  }
-
-  const StoredTensor* find(std::string_view name) const override {
-    const auto found = std::ranges::find(names_, name, &Name::first);
-    return found == names_.end() ? nullptr : found->second;
-  }
-  std::vector<std::string_view> names() const override {
-    std::vector<std::string_view> out;
-    for (const auto& [name, tensor] : names_) out.emplace_back(name);
-    return out;
-  }
-  std::span<const std::byte> bytes(const StoredTensor& tensor) const override {
-    return stored_->bytes(tensor);
-  }
-  void release(const StoredTensor& tensor) const override { stored_->release(tensor); }
-
- private:
-  using Name = std::pair<std::string, const StoredTensor*>;
-  const std::unique_ptr<Checkpoint> stored_;
-  std::vector<Name> names_;
-};
+constexpr auto kRenames =
+    std::to_array<TensorRename>({{.stored = "midlayer.", .usual = "layers.0."}});
 
 bool has(const Checkpoint* tensors, const TensorSpec& spec) {
   return tensors != nullptr && find_by_any_name(*tensors, spec.name, kPrefix) != nullptr;
@@ -309,12 +278,9 @@ void EagleLayer::list_tensors(const LoadedConfig& model, const Checkpoint* tenso
   architecture_.prefix = kPrefix;
   architecture_.tensors = specs_;
   architecture_.ignored = kNotWeights;
+  architecture_.renames = kRenames;
   stored_.architecture = &architecture_;
   stored_.text = &architecture_;
-}
-
-std::unique_ptr<Checkpoint> EagleLayer::tensors_of(std::unique_ptr<Checkpoint> stored) {
-  return std::make_unique<RenamedCheckpoint>(std::move(stored));
 }
 
 std::vector<int32_t> EagleLayer::token_ids(const Checkpoint& tensors, int32_t vocab_size) const {

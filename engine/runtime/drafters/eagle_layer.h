@@ -45,8 +45,6 @@ class EagleLayer {
   // What is read for the next draft is what the last was drawn from after the last norm.
   bool hands_on_normed() const { return hands_on_normed_; }
 
-  // The same tensors, those of "midlayer" as of the first of "layers".
-  static std::unique_ptr<Checkpoint> tensors_of(std::unique_ptr<Checkpoint> stored);
   // Of each id that it draws the model's, each once; empty: the same. Throws kInvalidArgument where
   // they are none of the model's.
   std::vector<int32_t> token_ids(const Checkpoint& tensors, int32_t vocab_size) const;
