@@ -41,6 +41,7 @@ struct LatentParams {
   int32_t sliding_window;
   int32_t attention_chunk;
   ScoreScale score;
+  const float* sinks;  // (num_heads), or null
 };
 
 constexpr int64_t partial_size(int32_t latent_dim) {
@@ -84,6 +85,7 @@ class LatentBlock {
     const int32_t each = (num_tiles + params.launch.num_splits - 1) / params.launch.num_splits;
     begin_ = first_tile + split_ * each;
     end_ = min(begin_ + each, first_tile + num_tiles);
+    if (params.sinks != nullptr && split_ == 0) begin_with_sinks();
   }
 
   __device__ __forceinline__ void run() {
@@ -105,7 +107,20 @@ class LatentBlock {
   }
 
  private:
-  __device__ __forceinline__ T* queries() const { return reinterpret_cast<T*>(dynamic_shared()); }
+  // As if a token without a value had been seen.
+  __device__ __forceinline__ void begin_with_sinks() {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const int head = first_head_ + 2 * warp_ + i;
+      if (head >= params_.num_heads) continue;
+      largest_[i] = params_.sinks[head] * kLog2E;
+      sum_[i] = 1.0F;
+    }
+  }
+
+  __device__ __forceinline__ T* queries() const {
+    return reinterpret_cast<T*>(dynamic_shared());
+  }
   __device__ __forceinline__ T* keys(int place) const {
     return reinterpret_cast<T*>(dynamic_shared() + shared_.keys_at) +
            place * kTokens * shared_.row_stride;
@@ -120,7 +135,9 @@ class LatentBlock {
   __device__ __forceinline__ float* rescale() const {
     return reinterpret_cast<float*>(dynamic_shared() + shared_.states_at);
   }
-  __device__ __forceinline__ float* sums() const { return rescale() + kHeads; }
+  __device__ __forceinline__ float* sums() const {
+    return rescale() + kHeads;
+  }
 
   // A warp takes every eighth row. Tokens past the last are zeros: what lies there may be NaN.
   __device__ __forceinline__ void load(int32_t tile, int place) const {
@@ -344,17 +361,19 @@ void launch_latent_attention(cudaStream_t stream,
                              const LatentAttentionLaunch& given) {
   if (args.q.rows == 0) return;
   TGI_CHECK(args.num_kv_heads == 1 && args.out.dtype == args.q.dtype);
-  const LatentParams params = {.q = args.q.data,
-                               .q_stride = args.q.stride,
-                               .out = args.out.data,
-                               .out_stride = args.out.stride,
-                               .launch = given,
-                               .num_heads = args.num_heads,
-                               .key_dim = args.head_dim,
-                               .latent_dim = args.latent_dim,
-                               .sliding_window = args.sliding_window,
-                               .attention_chunk = args.attention_chunk,
-                               .score = score_scale(args)};
+  const LatentParams params = {
+      .q = args.q.data,
+      .q_stride = args.q.stride,
+      .out = args.out.data,
+      .out_stride = args.out.stride,
+      .launch = given,
+      .num_heads = args.num_heads,
+      .key_dim = args.head_dim,
+      .latent_dim = args.latent_dim,
+      .sliding_window = args.sliding_window,
+      .attention_chunk = args.attention_chunk,
+      .score = score_scale(args),
+      .sinks = args.sinks == nullptr ? nullptr : args.sinks->as<const float>()};
   const auto rows = static_cast<unsigned>(args.q.rows);
   with_element(args.q.dtype, [&](auto element) {
     using T = decltype(element);

@@ -26,6 +26,7 @@ struct LatentSetup {
   int32_t chunk = 0;
   float softcap = 0.0F;
   PositionScale query_scale = {};
+  bool sinks = false;
   std::vector<int32_t> lengths = {70, 5, 99};
 
   int32_t q_width() const { return num_heads * (kept_dim + rotary_dim); }
@@ -68,6 +69,12 @@ std::vector<LatentSetup> latent_setups() {
        .lengths = {66, 3}},
       {.name = "window, softcap", .latent_dim = 24, .window = 20, .softcap = 3.0F},
       {.name = "chunks", .latent_dim = 24, .chunk = 30},
+      {.name = "sinks, 19 heads", .num_heads = 19, .latent_dim = 24, .sinks = true},
+      {.name = "sinks, window, bf16",
+       .latent_dim = 24,
+       .dtype = DType::kBF16,
+       .window = 20,
+       .sinks = true},
       {.name = "queries scaled by position",
        .query_scale = {.beta = 0.3F, .positions = 7, .offset = 1}},
   };
@@ -113,6 +120,7 @@ class LatentRun {
     keys_ = random.values(setup.total_tokens() * setup.key_width());
     // What head_matmul would have made of the kept columns, with room for the others.
     latent_q_ = random.values(setup.total_tokens() * latent_q_width());
+    sinks_ = random.values(setup.num_heads);
     RopeSpec rope;
     rope.rotary_dim = setup.rotary_dim;
     rope.interleaved = setup.interleaved;
@@ -232,6 +240,8 @@ class LatentRun {
     const DeviceTensor key_rows = tensor(keys, setup_.key_width());
     const DeviceTensor other_rows = tensor(doubled, setup_.key_width());
     const DeviceTensor latent_rows = tensor(latent_q, latent_q_width());
+    const DeviceTensor sinks =
+        DeviceTensor::vector(device_, Floats(sinks_.begin(), sinks_.begin() + setup_.num_heads));
     DeviceTensor out(device_, count, out_width(), device_.info().activation_dtype, out_width() + 8);
     run_step(device_, batch, [&] {
       for (const int32_t layer : {0, 1}) {
@@ -253,6 +263,7 @@ class LatentRun {
                          .softcap = setup_.softcap,
                          .sliding_window = setup_.window,
                          .attention_chunk = setup_.chunk,
+                         .sinks = setup_.sinks ? &sinks.view() : nullptr,
                          .latent_dim = setup_.latent_dim,
                          .q = latent_rows.view(),
                          .out = out.view()});
@@ -262,7 +273,7 @@ class LatentRun {
 
   Device& device_;
   const LatentSetup& setup_;
-  Floats q_, keys_, latent_q_, output_;
+  Floats q_, keys_, latent_q_, sinks_, output_;
   int32_t rope_ = -1;
   std::vector<int32_t> free_blocks_;
   int32_t foreign_block_ = 0;
