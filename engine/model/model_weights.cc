@@ -115,6 +115,9 @@ class WeightLoader::Loader {
     load_latent_up(layer, out);
     for (const HeadLinear& row : kHeadLinears) out.*row.target = load_heads(row.role, layer);
     for (const LayerLinear& row : kOtherLinears) out.*row.target = load_linear(row.parts, layer);
+    for (const LayerLinear& row : kParameterLinears) {
+      out.*row.target = load_linear(row.parts, layer);
+    }
     for (const ExpertLinear& row : kExpertLinears) {
       out.*row.target = load_experts(row.parts, layer);
     }

@@ -123,7 +123,7 @@ inline constexpr std::array<LayerLinear, 4> kLayerLinears = {{
 
 // Of latent attention, of layers with a state, of those with experts, of distances and of the
 // choice of tokens, beside them.
-inline constexpr std::array<LayerLinear, 29> kOtherLinears = {{
+inline constexpr std::array<LayerLinear, 27> kOtherLinears = {{
     {&LayerWeights::latent_down, kLatentDownParts},
     {&LayerWeights::state_in, kStateInParts},
     {&LayerWeights::state_parts, kStatePartsParts},
@@ -151,6 +151,10 @@ inline constexpr std::array<LayerLinear, 29> kOtherLinears = {{
     {&LayerWeights::attention_norm_gate_out, kAttentionNormGateOutParts},
     {&LayerWeights::mlp_norm_gate_in, kMlpNormGateInParts},
     {&LayerWeights::mlp_norm_gate_out, kMlpNormGateOutParts},
+}};
+
+// Matrices that are parameters, and no linears that an adapter could name.
+inline constexpr std::array<LayerLinear, 2> kParameterLinears = {{
     {&LayerWeights::attention_connection, kAttentionConnectionParts},
     {&LayerWeights::mlp_connection, kMlpConnectionParts},
 }};

@@ -44,6 +44,7 @@ class Planner {
       add_latent_up(layer);
       for (const HeadLinear& row : kHeadLinears) add_heads(row.role, layer);
       for (const LayerLinear& row : kOtherLinears) add_linear(row.parts, layer);
+      for (const LayerLinear& row : kParameterLinears) add_linear(row.parts, layer);
       for (const ExpertLinear& row : kExpertLinears) add_experts(row.parts, layer);
       for (const LayerVector& row : kLayerVectors) add_vector(view_.table().find(row.role, layer));
     }
@@ -140,6 +141,7 @@ template <typename Use>
 void for_linears(Use use) {
   for (const LayerLinear& row : kLayerLinears) use(row.parts);
   for (const LayerLinear& row : kOtherLinears) use(row.parts);
+  for (const LayerLinear& row : kParameterLinears) use(row.parts);
   for (const ExpertLinear& row : kExpertLinears) use(row.parts);
 }
 
