@@ -320,7 +320,8 @@ enum class Dim : uint8_t {
   kIndexerHeadDim,
   kIndexerHeads,
   kExperts,
-  kChoices,  // with those that have no matrices
+  kChoices,           // with those that have no matrices
+  kExpertsAndUnread,  // a row of those that are read, and one of the others
   kExpertHidden,
   kExpertIntermediate,
   kExpertGateUp,  // gate, then up

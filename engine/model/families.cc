@@ -15,7 +15,7 @@ extern const Architecture kGemma, kGemma2, kGemma3, kGemma3Multimodal, kGemma4, 
 extern const Architecture kOlmo, kOlmo2, kOlmo3, kGranite, kGlm, kGlm4, kSmolLm3, kSeedOss;
 extern const Architecture kExaone4, kNemotron, kErnie45, kHunyuanDense, kHelium, kArcee, kBitnet;
 extern const Architecture kMinistral3, kGraniteMoe, kGraniteMoeShared, kFlexOlmo, kErnie45Moe,
-    kDots1, kMinimaxM2;
+    kErnie45Vl, kErnie45Seeing, kDots1, kMinimaxM2;
 extern const Architecture kGptOss, kInternlm3, kCwm, kExaoneMoe, kHunyuanMoe, kDbrx;
 extern const Architecture kLfm2, kMamba, kFalconMamba, kMamba2, kGraniteHybrid, kQwen3Next,
     kFalconH1, kJamba, kNemotronH, kLfm2Moe;
@@ -111,6 +111,8 @@ constexpr std::array kArchitectures = {
     &kGraniteMoeShared,
     &kFlexOlmo,
     &kErnie45Moe,
+    &kErnie45Vl,
+    &kErnie45Seeing,
     &kDots1,
     &kMinimaxM2,
     &kLfm2,

@@ -114,10 +114,11 @@ struct ExpertsConfig {
   int32_t intermediate_size = 0;         // of each
   int32_t shared_intermediate_size = 0;  // of the expert that all tokens go to; 0: none
   bool has_shared_gate = false;          // its output is multiplied by the sigmoid of a logit
-  bool weighs_inputs = false;            // what an expert reads is weighed, not what it gives
-  bool has_choice_bias = false;          // added to the scores by which experts are chosen
-  bool has_scale = false;                // of each expert: its weight is multiplied by it
-  float output_multiplier = 1.0F;        // of what all of them give together
+  int32_t num_unread = 0;          // stored behind the others: no token of a text goes to them
+  bool weighs_inputs = false;      // what an expert reads is weighed, not what it gives
+  bool has_choice_bias = false;    // added to the scores by which experts are chosen
+  bool has_scale = false;          // of each expert: its weight is multiplied by it
+  float output_multiplier = 1.0F;  // of what all of them give together
   RouteRule route;
 
   int32_t num_choices() const { return num_experts + route.num_identity; }  // of the router

@@ -53,6 +53,7 @@ class RankView {
   std::vector<Range> vector_ranges(const TensorEntry& entry) const {
     if (entry.spec->split == Split::kRows) return ranges(entry.spec->cols, entry);
     if (entry.spec->split == Split::kColumns && options_.rank != 0) return {};
+    if (entry.spec->cols == Dim::kExpertsAndUnread) return whole_range(entry.row_length);
     return whole_range(entry.cols);
   }
 

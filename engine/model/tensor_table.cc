@@ -176,6 +176,8 @@ int64_t dim_size(Dim dim, const ModelConfig& config, int32_t layer) {
       return config.indexer.num_heads;
     case Dim::kExperts:
       return config.experts.num_experts;
+    case Dim::kExpertsAndUnread:
+      return int64_t{config.experts.num_experts} + config.experts.num_unread;
     case Dim::kChoices:
       return config.experts.num_choices();
     case Dim::kExpertHidden:
@@ -407,6 +409,7 @@ void TensorTable::add_entry(const TensorSpec& spec,
   if (spec.cols == Dim::kConvWeights) entry.per_channel = config.state.conv_kernel;
   if (spec.cols == Dim::kStreamPredictions || spec.cols == Dim::kStreamCorrections)
     entry.row_length = config.streams.count;
+  if (spec.cols == Dim::kExpertsAndUnread) entry.row_length = config.experts.num_experts;
   if (spec.cols == Dim::kDistanceBiases) entry.per_channel = config.num_heads;
   if (spec.cols == Dim::kChannelDecay) entry.per_channel = config.state.state_size;
   if (has_mark(spec.name, kHeadMark)) {

@@ -84,9 +84,10 @@ bool is_of_idle_layer(const LoadedConfig& model, std::string_view name) {
 }
 
 // Experts that give what they read have gate and up all the same in what `transformers` writes.
-bool is_of_identity_expert(const LoadedConfig& model, std::string_view name) {
+bool is_of_unread_expert(const LoadedConfig& model, std::string_view name) {
   const ExpertsConfig& experts = model.config.experts;
-  for (int32_t i = experts.num_experts; i < experts.num_choices(); ++i) {
+  const int32_t end = experts.num_choices() + experts.num_unread;
+  for (int32_t i = experts.num_experts; i < end; ++i) {
     if (name.find(fmt::format(".experts.{}.", i)) != std::string_view::npos) return true;
   }
   return false;
@@ -100,7 +101,7 @@ bool is_ignored(const LoadedConfig& model, std::string_view name) {
   for (int32_t i = 0; i < after; ++i) {
     if (is_of_layer(model, name, int64_t{model.config.num_layers} + i)) return true;
   }
-  if (is_of_idle_layer(model, name) || is_of_identity_expert(model, name)) return true;
+  if (is_of_idle_layer(model, name) || is_of_unread_expert(model, name)) return true;
   if (model.config.gives_vectors && is_of_a_head(model, name)) return true;
   const auto matches = [&](std::string_view pattern) {
     if (!pattern.ends_with('*')) return name.ends_with(pattern);

@@ -1,14 +1,18 @@
 // ERNIE 4.5: Llama's block with neighbours of a head rotated; dense, or with experts in a run of
-// layers.
-// Source: models/ernie4_5 and models/ernie4_5_moe in `transformers`.
+// layers. Of the one that sees, half of the experts are for images alone.
+// Source: models/ernie4_5, models/ernie4_5_moe and models/ernie4_5_vl_moe in `transformers`.
+#include <fmt/format.h>
+
 #include <array>
 #include <string_view>
 
+#include "base/error.h"
 #include "engine/model/architecture.h"
 #include "engine/model/config_fields.h"
 #include "engine/model/decoder_tensors.h"
 #include "engine/model/expert_fields.h"
 #include "engine/model/known_fields.h"
+#include "engine/model/multimodal_fields.h"
 #include "engine/model/rope.h"
 
 namespace tgi {
@@ -59,8 +63,9 @@ void read_sparse_run(const JsonReader& config, ModelConfig& model) {
   }
 }
 
-ModelConfig read_ernie4_5_moe(const JsonReader& config) {
-  ModelConfig model = read_decoder_config(config, kDecoderMoe);
+// But for the layers that have them.
+ModelConfig read_ernie4_5_experts(const JsonReader& config, const DecoderFields& fields) {
+  ModelConfig model = read_decoder_config(config, fields);
   model.attention_bias = config.boolean_or("use_bias", false);
   model.mlp_bias = model.attention_bias;
   read_rope(config, model, {.default_theta = 500000.0, .interleaved = true});
@@ -80,8 +85,49 @@ ModelConfig read_ernie4_5_moe(const JsonReader& config) {
     model.experts.shared_intermediate_size =
         check_size(config, "moe_num_shared_experts", shared, kMaxIntermediateSize);
   }
-  read_sparse_run(config, model);
   refuse_windows(config, model);
+  return model;
+}
+
+ModelConfig read_ernie4_5_moe(const JsonReader& config) {
+  ModelConfig model = read_ernie4_5_experts(config, kDecoderMoe);
+  read_sparse_run(config, model);
+  return model;
+}
+
+constexpr DecoderFields kDecoderVl = [] {
+  DecoderFields fields = kDecoderMoe;
+  fields.default_bos = -1;
+  fields.default_eos = -1;
+  return fields;
+}();
+
+constexpr const char* kExpertSize = "moe_intermediate_size";
+
+// Of an expert for text and of one for images: the first counts.
+Json with_size_for_text(const JsonReader& config) {
+  Json out = config.json();
+  if (!config.has(kExpertSize)) return out;
+  const Json& sizes = config.json().at(kExpertSize);
+  if (!sizes.is_array()) return out;
+  if (sizes.size() != 2) {
+    throw Error(Code::kInvalidArgument,
+                fmt::format("{}: expected the sizes of an expert for text and of one for images, "
+                            "got {}",
+                            config.path_of(kExpertSize), sizes.dump()));
+  }
+  out[kExpertSize] = sizes[0];
+  return out;
+}
+
+ModelConfig read_ernie4_5_vl(const JsonReader& given) {
+  const Json json = with_size_for_text(given);
+  const JsonReader config = given.in_place(json);
+  ModelConfig model = read_ernie4_5_experts(config, kDecoderVl);
+  model.experts.num_unread = model.experts.num_experts;
+  if (!read_mlp_layer_types(config, model)) {
+    for (size_t i = 1; i < model.layers.size(); ++i) model.layers[i].mlp = MlpKind::kExperts;
+  }
   return model;
 }
 
@@ -116,6 +162,26 @@ constexpr auto kErnie45FieldsMoe =
                 }),
                 kErnie45Fields);
 
+constexpr auto kErnie45VlFields =
+    join_fields(std::to_array<KnownField>({
+                    read("moe_num_experts"),
+                    read("moe_k"),
+                    read("moe_intermediate_size"),
+                    read("moe_num_shared_experts"),
+                    read_or_null("mlp_layer_types"),
+                    harmless("moe_norm_min", "a sum of scores is far above it"),
+                    harmless("router_aux_loss_coef", kTrainsRouter),
+                    harmless("output_router_logits", kTrainsRouter),
+                }),
+                kErnie45Fields);
+constexpr auto kErnie45SeeingFields = join_fields(kMultimodalFields,
+                                                  std::to_array<KnownField>({
+                                                      harmless("image_start_token_id", kImages),
+                                                      harmless("image_end_token_id", kImages),
+                                                      harmless("video_start_token_id", kImages),
+                                                      harmless("video_end_token_id", kImages),
+                                                  }));
+
 constexpr auto kErnie45NamesMoe =
     std::to_array<std::string_view>({"Ernie4_5_MoeForCausalLM", "Ernie4_5_MoEForCausalLM"});
 constexpr auto kErnie45TypesMoe = std::to_array<std::string_view>({"ernie4_5_moe"});
@@ -138,6 +204,21 @@ constexpr bool has_ernie4_5_dense_bias(const ModelConfig& config, int32_t layer)
   return config.mlp_bias && has_dense_mlp(config, layer);
 }
 
+constexpr auto kErnie45SharedBiasTensors = std::to_array<TensorSpec>({
+    {Role::kGateBias, "model.layers.{layer}.mlp.gate_proj.bias", Dim::kOne, Dim::kIntermediate,
+     Split::kRows, has_ernie4_5_dense_bias},
+    {Role::kUpBias, "model.layers.{layer}.mlp.up_proj.bias", Dim::kOne, Dim::kIntermediate,
+     Split::kRows, has_ernie4_5_dense_bias},
+    {Role::kDownBias, "model.layers.{layer}.mlp.down_proj.bias", Dim::kOne, Dim::kHidden,
+     Split::kColumns, has_ernie4_5_dense_bias},
+    {Role::kSharedGateBias, "model.layers.{layer}.mlp.shared_experts.gate_proj.bias", Dim::kOne,
+     Dim::kSharedIntermediate, Split::kRows, has_ernie4_5_shared_bias},
+    {Role::kSharedUpBias, "model.layers.{layer}.mlp.shared_experts.up_proj.bias", Dim::kOne,
+     Dim::kSharedIntermediate, Split::kRows, has_ernie4_5_shared_bias},
+    {Role::kSharedDownBias, "model.layers.{layer}.mlp.shared_experts.down_proj.bias", Dim::kOne,
+     Dim::kHidden, Split::kColumns, has_ernie4_5_shared_bias},
+});
+
 constexpr auto kErnie45TensorsMoe = join_tensors(
     kLlamaOuterTensors,
     kLlamaNormTensors,
@@ -155,19 +236,50 @@ constexpr auto kErnie45TensorsMoe = join_tensors(
          .cols = Dim::kExperts,
          .only_if = has_choice_bias,
          .as_row = true},
-        {Role::kGateBias, "model.layers.{layer}.mlp.gate_proj.bias", Dim::kOne, Dim::kIntermediate,
-         Split::kRows, has_ernie4_5_dense_bias},
-        {Role::kUpBias, "model.layers.{layer}.mlp.up_proj.bias", Dim::kOne, Dim::kIntermediate,
-         Split::kRows, has_ernie4_5_dense_bias},
-        {Role::kDownBias, "model.layers.{layer}.mlp.down_proj.bias", Dim::kOne, Dim::kHidden,
-         Split::kColumns, has_ernie4_5_dense_bias},
-        {Role::kSharedGateBias, "model.layers.{layer}.mlp.shared_experts.gate_proj.bias", Dim::kOne,
-         Dim::kSharedIntermediate, Split::kRows, has_ernie4_5_shared_bias},
-        {Role::kSharedUpBias, "model.layers.{layer}.mlp.shared_experts.up_proj.bias", Dim::kOne,
-         Dim::kSharedIntermediate, Split::kRows, has_ernie4_5_shared_bias},
-        {Role::kSharedDownBias, "model.layers.{layer}.mlp.shared_experts.down_proj.bias", Dim::kOne,
-         Dim::kHidden, Split::kColumns, has_ernie4_5_shared_bias},
-    }));
+    }),
+    kErnie45SharedBiasTensors);
+
+constexpr auto kErnie45VlTensors = join_tensors(
+    kLlamaOuterTensors,
+    kLlamaNormTensors,
+    kLlamaAttentionTensors,
+    kLlamaQkvBiasTensors,
+    kLlamaOBiasTensors,
+    kLlamaMlpTensors,
+    kSharedExpertsTensors,
+    std::to_array<TensorSpec>({
+        {.role = Role::kRouter,
+         .name = "model.layers.{layer}.mlp.gate.weight",
+         .rows = Dim::kExperts,
+         .cols = Dim::kHidden,
+         .only_if = has_experts,
+         .transposed = true},
+        {.role = Role::kChoiceBias,
+         .name = "model.layers.{layer}.mlp.moe_statics.e_score_correction_bias",
+         .rows = Dim::kOne,
+         .cols = Dim::kExpertsAndUnread,
+         .only_if = has_choice_bias},
+        {Role::kExpertGate, "model.layers.{layer}.mlp.experts.{expert}.gate_proj.weight",
+         Dim::kExpertIntermediate, Dim::kHidden, Split::kRows, has_experts},
+        {Role::kExpertUp, "model.layers.{layer}.mlp.experts.{expert}.up_proj.weight",
+         Dim::kExpertIntermediate, Dim::kHidden, Split::kRows, has_experts},
+        {Role::kExpertDown, "model.layers.{layer}.mlp.experts.{expert}.down_proj.weight",
+         Dim::kHidden, Dim::kExpertIntermediate, Split::kColumns, has_experts},
+    }),
+    kErnie45SharedBiasTensors);
+
+constexpr auto kErnie45VlNames = std::to_array<std::string_view>({"Ernie4_5_VLMoeTextModel"});
+constexpr auto kErnie45VlTypes = std::to_array<std::string_view>({"ernie4_5_vl_moe_text"});
+constexpr auto kErnie45SeeingNames = std::to_array<std::string_view>(
+    {"Ernie4_5_VLMoeForConditionalGeneration", "Ernie4_5_VL_MoeForConditionalGeneration"});
+constexpr auto kErnie45SeeingTypes =
+    std::to_array<std::string_view>({"ernie4_5_vl_moe", "ernie4_5_moe_vl"});
+constexpr auto kErnie45SeeingIgnored = std::to_array<std::string_view>({
+    "vision_tower.*",
+    "vision_model.*",
+    "resampler_model.*",
+    ".mlp.gate.weight_1",
+});
 
 }  // namespace
 
@@ -192,5 +304,23 @@ constexpr Architecture kErnie45Moe = {
     .tensors = kErnie45TensorsMoe,
     .ignored = kRotaryTables,
 };
+
+extern const Architecture kErnie45Vl;
+constexpr Architecture kErnie45Vl = {
+    .names = kErnie45VlNames,
+    .model_types = kErnie45VlTypes,
+    .prefix = "model.",
+    .read_config = read_ernie4_5_vl,
+    .fields = kErnie45VlFields,
+    .tensors = kErnie45VlTensors,
+    .ignored = kErnie45SeeingIgnored,
+};
+
+extern const Architecture kErnie45Seeing;
+constexpr Architecture kErnie45Seeing = multimodal_of(kErnie45SeeingNames,
+                                                      kErnie45SeeingTypes,
+                                                      R"({"model_type": "ernie4_5_vl_moe_text"})",
+                                                      kErnie45SeeingFields,
+                                                      kErnie45SeeingIgnored);
 
 }  // namespace tgi

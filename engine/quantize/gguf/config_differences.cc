@@ -190,13 +190,14 @@ auto members_of(const ModelConfig& config) {
 
 auto members_of(const ExpertsConfig& config) {
   const auto& [num_experts, hidden_size, intermediate_size, shared_intermediate_size,
-               has_shared_gate, weighs_inputs, has_choice_bias, has_scale, output_multiplier,
-               route] = config;
+               has_shared_gate, num_unread, weighs_inputs, has_choice_bias, has_scale,
+               output_multiplier, route] = config;
   return std::tuple{Named{"experts: num_experts", num_experts},
                     Named{"experts: hidden_size", hidden_size},
                     Named{"experts: intermediate_size", intermediate_size},
                     Named{"experts: shared_intermediate_size", shared_intermediate_size},
                     Named{"experts: has_shared_gate", has_shared_gate},
+                    Named{"experts: num_unread", num_unread},
                     Named{"experts: weighs_inputs", weighs_inputs},
                     Named{"experts: has_choice_bias", has_choice_bias},
                     Named{"experts: has_scale", has_scale},
