@@ -8,6 +8,7 @@
 
 #include "engine/cpu/cpu_device.h"
 #include "engine/cpu/cpu_device_internal.h"
+#include "engine/cpu/cpu_device_rows.h"
 #include "engine/cpu/panel_layout.h"
 
 namespace tgi {
@@ -38,14 +39,52 @@ void weigh_heads(const float* products,
 
 }  // namespace
 
+// Where a query chooses single tokens, and all its heads see the same keys, these are gathered:
+// what is not chosen costs nothing. Chosen blocks are whole tiles, or nearly so.
+bool CpuDevice::gathers_keys(const AttentionArgs& args) const {
+  return args.seen.heads_per_choice > 0 && choices_.block_size() == 1 &&
+         choices_.num_choices() == 1 && args.latent_dim > 0 && args.sliding_window == 0 &&
+         args.attention_chunk == 0 && !is_cache_code(kv_->layout().dtype);
+}
+
+// A query's heads are some tasks.
+void CpuDevice::attend_gathered(const AttentionArgs& args) {
+  const auto kernel = kernels_.attention[static_cast<size_t>(panel_type(kv_->layout().dtype))];
+  const int64_t rows_per_task = attention_rows_per_task(args, kMaxAttentionRows);
+  const int64_t tasks_of_query = (args.num_heads + rows_per_task - 1) / rows_per_task;
+  run_attention_tasks(
+      [&](size_t sequence) {
+        return (batch_->cu_seqlens_q[sequence + 1] - batch_->cu_seqlens_q[sequence]) *
+               tasks_of_query;
+      },
+      [&](size_t sequence, int64_t in_sequence, int thread) {
+        const int64_t query = in_sequence / tasks_of_query;
+        const int64_t first_head = in_sequence % tasks_of_query * rows_per_task;
+        const int64_t row = batch_->cu_seqlens_q[sequence] + query;
+        std::vector<int32_t>& positions = scratch_[static_cast<size_t>(thread)].gathered;
+        const int64_t position = token_places_[static_cast<size_t>(row)].context_index;
+        TokenChoices::list(choices_.of_query(row), position, positions);
+        AttentionBlock block = attention_block(args, sequence, 0, thread);
+        block.first_row = static_cast<int32_t>(query * args.num_heads + first_head);
+        block.num_rows = static_cast<int32_t>(std::min(rows_per_task, args.num_heads - first_head));
+        // Where all are seen they are so where they lie, with the same bits.
+        if (std::ssize(positions) <= position) {
+          block.gathered = positions.data();
+          block.num_gathered = static_cast<int32_t>(positions.size());
+        }
+        kernel(block);
+      });
+}
+
 int64_t CpuDevice::choice_bytes(const SlotLayout& layout) const {
   if (layout.num_choices == 0) return 0;
   return TokenChoices::bytes(layout) + static_cast<int64_t>(choice_scores_bytes(layout)) +
-         pool_.num_threads() * static_cast<int64_t>(kChoiceScratchBytes);
+         pool_.num_threads() *
+             (static_cast<int64_t>(kChoiceScratchBytes) + 2 * context_of(layout) * 4);
 }
 
 void CpuDevice::choose_tokens(const ChooseArgs& args) {
-  choices_.begin(args.num_choices());
+  choices_.begin(args.num_choices(), args.rule.block_size);
   for (int64_t first = 0; first < args.q.rows; first += kQueriesAtOnce) {
     choose_for(args, first, std::min<int64_t>(kQueriesAtOnce, args.q.rows - first));
   }
@@ -74,7 +113,7 @@ void CpuDevice::choose_for(const ChooseArgs& args, int64_t first, int64_t count)
     score_positions(args, query, begin, std::min(begin + span, position_of(query) + 1),
                     scores_of(query - first, 0), most_blocks, thread);
   });
-  pool_.parallel_for(count * choices_.num_choices(), [&](int64_t task, int /*thread*/) {
+  pool_.parallel_for(count * choices_.num_choices(), [&](int64_t task, int thread) {
     const int64_t i = task / choices_.num_choices();
     const int64_t choice = task % choices_.num_choices();
     const int64_t query = first + i;
@@ -82,6 +121,7 @@ void CpuDevice::choose_for(const ChooseArgs& args, int64_t first, int64_t count)
     const auto sequence = static_cast<size_t>(token_places_[static_cast<size_t>(query)].sequence);
     TokenChoices::choose(args.rule, position, batch_->context_lens[sequence] - 1,
                          {scores_of(i, choice), static_cast<size_t>(blocks_up_to(position))},
+                         scratch_[static_cast<size_t>(thread)].sorted,
                          choices_.of_query(query) + choice * choices_.num_words());
   });
 }

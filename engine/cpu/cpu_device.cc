@@ -154,7 +154,10 @@ void CpuDevice::allocate_state(const KvLayout& kv, const SlotLayout& slots) {
   for (int thread = 0; thread < pool_.num_threads(); ++thread) {
     Scratch& scratch = scratch_.emplace_back(slots.vocab_size);
     scratch.attention = map_memory(kAttentionScratchBytes, "attention workspace");
-    if (slots.num_choices > 0) scratch.choice = map_memory(kChoiceScratchBytes, "scores of heads");
+    if (slots.num_choices == 0) continue;
+    scratch.choice = map_memory(kChoiceScratchBytes, "scores of heads");
+    scratch.gathered.reserve(static_cast<size_t>(context_of(slots)));
+    scratch.sorted.reserve(static_cast<size_t>(context_of(slots)));
   }
 }
 

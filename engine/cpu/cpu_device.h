@@ -131,7 +131,9 @@ class CpuDevice final : public Device {
     explicit Scratch(int32_t vocab_size) : sampler(vocab_size) {}
     SamplerScratch sampler;
     Buffer attention;
-    Buffer choice;  // of choose_tokens
+    Buffer choice;                    // of choose_tokens
+    std::vector<int32_t> gathered{};  // (context) positions that a query sees
+    std::vector<float> sorted{};      // (context) scores
   };
 
   // Runs fn(row) for all rows, on the calling thread alone when there is too little to share.
@@ -141,8 +143,17 @@ class CpuDevice final : public Device {
   // (num_tokens, rotary_dim) of this step; null for rope -1.
   const float* cos_sin(int32_t rope);
   void store_token(const QkvArgs& args, const float* cos_sin, int64_t token);
+  AttentionBlock attention_block(const AttentionArgs& args,
+                                 size_t sequence,
+                                 int32_t kv_head,
+                                 int thread) const;
+  // Calls run(sequence, number of the task, thread) for as many tasks as count(sequence) says.
+  template <typename Count, typename Run>
+  void run_attention_tasks(Count count, Run run);
   int64_t attention_rows_per_task(const AttentionArgs& args, int64_t suitable_rows) const;
   // cpu_choice.cc
+  bool gathers_keys(const AttentionArgs& args) const;
+  void attend_gathered(const AttentionArgs& args);
   int64_t choice_bytes(const SlotLayout& layout) const;
   void choose_for(const ChooseArgs& args, int64_t first, int64_t count);
   void score_positions(const ChooseArgs& args,

@@ -47,11 +47,14 @@ inline constexpr size_t kChoiceScratchBytes = static_cast<size_t>(
     (kMaxIndexerHeads + kExtraPreparedRows) * prepared_row_bytes(kMaxHeadDim * 4) +
     kMaxHeadDim * kPanelRows * 4 + kMaxIndexerHeads * kPanelRows * 4);
 
+inline int64_t context_of(const SlotLayout& layout) {
+  return int64_t{layout.max_blocks_per_slot} * layout.block_size;
+}
+
 // Queries whose choices are made together: as many scores of a whole context are kept.
 inline constexpr int64_t kQueriesAtOnce = 16;
 inline size_t choice_scores_bytes(const SlotLayout& layout) {
-  const int64_t context = int64_t{layout.max_blocks_per_slot} * layout.block_size;
-  const int64_t blocks = context / layout.choice_block_size + 1;
+  const int64_t blocks = context_of(layout) / layout.choice_block_size + 1;
   return static_cast<size_t>(kQueriesAtOnce * layout.num_choices * blocks) * sizeof(float);
 }
 

@@ -24,4 +24,17 @@ void CpuDevice::for_rows(int64_t num_rows, int64_t work_per_row, Fn fn) {
   });
 }
 
+template <typename Count, typename Run>
+void CpuDevice::run_attention_tasks(Count count, Run run) {
+  const auto num_sequences = static_cast<size_t>(batch_->num_sequences());
+  first_task_[0] = 0;
+  for (size_t i = 0; i < num_sequences; ++i) first_task_[i + 1] = first_task_[i] + count(i);
+  pool_.parallel_for(first_task_[num_sequences], [&](int64_t task, int thread) {
+    const auto after = std::upper_bound(
+        first_task_.begin(), first_task_.begin() + static_cast<int64_t>(num_sequences), task);
+    const auto sequence = static_cast<size_t>(after - first_task_.begin()) - 1;
+    run(sequence, task - first_task_[sequence], thread);
+  });
+}
+
 }  // namespace tgi

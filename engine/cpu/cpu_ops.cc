@@ -151,7 +151,49 @@ int64_t CpuDevice::attention_rows_per_task(const AttentionArgs& args, int64_t su
   return std::clamp(even - even % kMinAttentionRows, kMinAttentionRows, suitable_rows);
 }
 
+// Of a KV head and the queries of a sequence in this step; which rows is for the caller to say.
+AttentionBlock CpuDevice::attention_block(const AttentionArgs& args,
+                                          size_t sequence,
+                                          int32_t kv_head,
+                                          int thread) const {
+  const int32_t group_size = args.num_heads / args.num_kv_heads;
+  const int64_t first_head = int64_t{kv_head} * group_size;
+  const int64_t begin = batch_->cu_seqlens_q[sequence];
+  AttentionBlock block;
+  kv_->describe(args.place, kv_head, block);
+  block.q = row_of(args.q, begin) + first_head * args.head_dim;
+  block.q_stride = args.q.stride;
+  block.out = mutable_row_of(args.out, begin) + first_head * args.value_cols();
+  block.out_stride = args.out.stride;
+  block.group_size = group_size;
+  block.head_dim = args.head_dim;
+  block.value_dim = args.value_cols();
+  block.first_position = token_places_[static_cast<size_t>(begin)].context_index;
+  block.block_table = slots_->block_table(batch_->slots[sequence], args.place.group);
+  block.scale = args.scale;
+  block.softcap = args.softcap;
+  block.sliding_window = args.sliding_window;
+  block.attention_chunk = args.attention_chunk;
+  if (!args.is_causal) block.num_visible = batch_->context_lens[sequence];
+  if (args.distance_bias != nullptr) {
+    block.distance_bias =
+        args.distance_bias->as<const float>() + first_head * args.distance_bias->stride;
+    block.distance_bias_stride = args.distance_bias->stride;
+    block.bias_reach = static_cast<int32_t>(args.distance_bias->cols / 2);
+  }
+  if (args.distance_products != nullptr) {
+    add_distance_products(*args.distance_products, begin, first_head, block);
+  }
+  if (args.alibi_slopes != nullptr) {
+    block.alibi_slopes = args.alibi_slopes->as<const float>() + first_head;
+  }
+  if (args.sinks != nullptr) block.sinks = args.sinks->as<const float>() + first_head;
+  block.scratch = static_cast<std::byte*>(scratch_[static_cast<size_t>(thread)].attention.data());
+  return block;
+}
+
 void CpuDevice::attention(const AttentionArgs& args) {
+  if (gathers_keys(args)) return attend_gathered(args);
   const int32_t group_size = args.num_heads / args.num_kv_heads;
   const auto type = static_cast<size_t>(panel_type(kv_->layout().dtype));
   const auto kernel = kernels_.attention[type];
@@ -160,69 +202,29 @@ void CpuDevice::attention(const AttentionArgs& args) {
     const int64_t queries = batch_->cu_seqlens_q[sequence + 1] - batch_->cu_seqlens_q[sequence];
     return (queries * group_size + rows_per_task - 1) / rows_per_task;
   };
-  const auto num_sequences = static_cast<size_t>(batch_->num_sequences());
-  first_task_[0] = 0;
-  for (size_t i = 0; i < num_sequences; ++i) {
-    first_task_[i + 1] = first_task_[i] + tasks_of(i) * args.num_kv_heads;
-  }
-  pool_.parallel_for(first_task_[num_sequences], [&](int64_t task, int thread) {
-    const auto after = std::upper_bound(
-        first_task_.begin(), first_task_.begin() + static_cast<int64_t>(num_sequences), task);
-    const auto sequence = static_cast<size_t>(after - first_task_.begin()) - 1;
-    const int64_t begin = batch_->cu_seqlens_q[sequence];
-    const int64_t num_rows = (batch_->cu_seqlens_q[sequence + 1] - begin) * group_size;
-    const int64_t in_sequence = task - first_task_[sequence];
-    // One KV head after the other, so that keys and values are still in the caches; of a head the
-    // last queries first: they see most, and a long task should not begin late.
-    const int64_t num_tiles = tasks_of(sequence);
-    const auto kv_head = static_cast<int32_t>(in_sequence / num_tiles);
-    const int64_t tile = num_tiles - 1 - in_sequence % num_tiles;
-    const int64_t first_row = tile * rows_per_task;
-    const int64_t first_head = int64_t{kv_head} * group_size;
-
-    AttentionBlock block;
-    kv_->describe(args.place, kv_head, block);
-    block.q = row_of(args.q, begin) + first_head * args.head_dim;
-    block.q_stride = args.q.stride;
-    block.out = mutable_row_of(args.out, begin) + first_head * args.value_cols();
-    block.out_stride = args.out.stride;
-    block.group_size = group_size;
-    block.head_dim = args.head_dim;
-    block.value_dim = args.value_cols();
-    block.first_row = static_cast<int32_t>(first_row);
-    block.num_rows = static_cast<int32_t>(std::min(rows_per_task, num_rows - first_row));
-    block.first_position = token_places_[static_cast<size_t>(begin)].context_index;
-    block.block_table = slots_->block_table(batch_->slots[sequence], args.place.group);
-    block.scale = args.scale;
-    block.softcap = args.softcap;
-    block.sliding_window = args.sliding_window;
-    block.attention_chunk = args.attention_chunk;
-    if (!args.is_causal) block.num_visible = batch_->context_lens[sequence];
-    if (args.distance_bias != nullptr) {
-      block.distance_bias =
-          args.distance_bias->as<const float>() + first_head * args.distance_bias->stride;
-      block.distance_bias_stride = args.distance_bias->stride;
-      block.bias_reach = static_cast<int32_t>(args.distance_bias->cols / 2);
-    }
-    if (args.distance_products != nullptr) {
-      add_distance_products(*args.distance_products, begin, first_head, block);
-    }
-    if (args.alibi_slopes != nullptr) {
-      block.alibi_slopes = args.alibi_slopes->as<const float>() + int64_t{kv_head} * group_size;
-    }
-    if (args.sinks != nullptr) {
-      block.sinks = args.sinks->as<const float>() + int64_t{kv_head} * group_size;
-    }
-    if (args.seen.heads_per_choice > 0) {
-      block.chosen = choices_.of_query(begin);
-      block.chosen_words = choices_.num_words();
-      block.num_choices = choices_.num_choices();
-      block.heads_per_choice = args.seen.heads_per_choice;
-      block.first_head = args.seen.first_head + static_cast<int32_t>(first_head);
-    }
-    block.scratch = static_cast<std::byte*>(scratch_[static_cast<size_t>(thread)].attention.data());
-    kernel(block);
-  });
+  run_attention_tasks(
+      [&](size_t sequence) { return tasks_of(sequence) * args.num_kv_heads; },
+      [&](size_t sequence, int64_t in_sequence, int thread) {
+        const int64_t begin = batch_->cu_seqlens_q[sequence];
+        const int64_t num_rows = (batch_->cu_seqlens_q[sequence + 1] - begin) * group_size;
+        // One KV head after the other, so that keys and values are still in the caches; of a head
+        // the last queries first: they see most, and a long task should not begin late.
+        const int64_t num_tiles = tasks_of(sequence);
+        const auto kv_head = static_cast<int32_t>(in_sequence / num_tiles);
+        const int64_t tile = num_tiles - 1 - in_sequence % num_tiles;
+        const int64_t first_row = tile * rows_per_task;
+        AttentionBlock block = attention_block(args, sequence, kv_head, thread);
+        block.first_row = static_cast<int32_t>(first_row);
+        block.num_rows = static_cast<int32_t>(std::min(rows_per_task, num_rows - first_row));
+        if (args.seen.heads_per_choice > 0) {
+          block.chosen = choices_.of_query(begin);
+          block.chosen_words = choices_.num_words();
+          block.num_choices = choices_.num_choices();
+          block.heads_per_choice = args.seen.heads_per_choice;
+          block.first_head = args.seen.first_head + kv_head * group_size;
+        }
+        kernel(block);
+      });
 }
 
 void CpuDevice::activation(const ActivationArgs& args) {

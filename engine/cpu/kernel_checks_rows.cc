@@ -41,6 +41,7 @@ struct AttentionCase {
   int32_t num_after = 0;  // tokens of the context after the queries, which they see
   int32_t bias_reach = 0;
   const uint64_t* chosen = nullptr;  // of three queries two choices
+  const int32_t* gathered = nullptr;
 };
 constexpr float kBiases[kGroup][5] = {{0.5F, 0.1F, -2.0F, 0.3F, 1.0F},
                                       {-0.5F, 0.4F, 0.0F, 3.0F, 0.25F},
@@ -61,14 +62,18 @@ constexpr uint64_t kChosen[3 * 2 * kChosenWords] = {0x8000000000000001U,
                                                     0x0U,
                                                     0x123456789ABCDEFU,
                                                     0x7FFU};
-constexpr AttentionCase kAttentionCases[] = {{1, 0.0F, 0, nullptr, nullptr},
-                                             {3, 20.0F, 0, nullptr, nullptr},
-                                             {8, 0.0F, 50, nullptr, kSinks},
-                                             {2, 0.0F, 0, kSlopes, nullptr},
-                                             {7, 0.0F, 0, nullptr, nullptr, 24},
-                                             {kMostQueries, 0.0F, 0, nullptr, nullptr, 0, 30},
-                                             {5, 0.0F, 20, nullptr, nullptr, 0, 40, 2},
-                                             {3, 0.0F, 0, nullptr, nullptr, 0, 0, 0, kChosen}};
+constexpr int32_t kGathered[19] = {0,  3,  7,  15, 16, 17, 30, 31, 32, 40,
+                                   41, 47, 48, 50, 62, 63, 64, 70, 74};
+constexpr AttentionCase kAttentionCases[] = {
+    {1, 0.0F, 0, nullptr, nullptr},
+    {3, 20.0F, 0, nullptr, nullptr},
+    {8, 0.0F, 50, nullptr, kSinks},
+    {2, 0.0F, 0, kSlopes, nullptr},
+    {7, 0.0F, 0, nullptr, nullptr, 24},
+    {kMostQueries, 0.0F, 0, nullptr, nullptr, 0, 30},
+    {5, 0.0F, 20, nullptr, nullptr, 0, 40, 2},
+    {3, 0.0F, 0, nullptr, nullptr, 0, 0, 0, kChosen},
+    {1, 3.0F, 0, nullptr, kSinks, 0, 0, 0, nullptr, kGathered}};
 
 // Positions lie in the blocks of this table.
 constexpr std::array<int32_t, 5> kBlockTable = {3, 0, 4, 2, 1};
@@ -279,6 +284,7 @@ void add_attention_checks_of(KernelChecks& checks,
     caches[static_cast<size_t>(order)] = std::move(cache);
   }
   for (const AttentionCase& one : kAttentionCases) {
+    if (one.gathered != nullptr && (latent_dim == 0 || is_cache_code(dtype))) continue;
     checks.add(fmt::format("attention over {}{}, {} rows", latent_dim > 0 ? "latents of " : "",
                            dtype_name(dtype), one.num_queries * kGroup),
                [=](const KernelTable& k) {
@@ -299,6 +305,10 @@ void add_attention_checks_of(KernelChecks& checks,
                                       .alibi_slopes = one.alibi_slopes,
                                       .num_visible = one.num_after > 0 ? kContext : 0,
                                       .scratch = scratch.data()};
+                 if (one.gathered != nullptr) {
+                   block.gathered = one.gathered;
+                   block.num_gathered = static_cast<int32_t>(std::size(kGathered));
+                 }
                  if (one.chosen != nullptr) {
                    block.chosen = one.chosen;
                    block.chosen_words = kChosenWords;

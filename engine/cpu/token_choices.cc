@@ -1,6 +1,7 @@
 #include "engine/cpu/token_choices.h"
 
 #include <algorithm>
+#include <bit>
 #include <functional>
 #include <limits>
 #include <vector>
@@ -43,6 +44,7 @@ void TokenChoices::choose(const ChoiceRule& rule,
                           int64_t position,
                           int64_t last,
                           std::span<float> scores,
+                          std::vector<float>& sorted,
                           uint64_t* out) {
   constexpr float kLowest = -std::numeric_limits<float>::infinity();
   std::fill_n(out, last / kWordBits + 1, uint64_t{0});
@@ -52,7 +54,6 @@ void TokenChoices::choose(const ChoiceRule& rule,
   for (int64_t i = 0; i < rule.local_blocks && i < num_blocks; ++i) {
     scores[static_cast<size_t>(num_blocks - 1 - i)] = std::numeric_limits<float>::infinity();
   }
-  thread_local std::vector<float> sorted;  // grows to a context once
   sorted.assign(scores.begin(), scores.end());
   const auto border = sorted.begin() + rule.top_k - 1;
   std::nth_element(sorted.begin(), border, sorted.end(), std::greater<>());
@@ -64,6 +65,17 @@ void TokenChoices::choose(const ChoiceRule& rule,
     if (score < least || score == kLowest || (score == least && equals-- <= 0)) continue;
     const int64_t begin = i * rule.block_size;
     add_range(begin, std::min(begin + rule.block_size, position + 1), out);
+  }
+}
+
+void TokenChoices::list(const uint64_t* chosen, int64_t position, std::vector<int32_t>& out) {
+  out.clear();
+  for (int64_t first = 0; first <= position; first += kWordBits) {
+    uint64_t word = chosen[first / kWordBits];
+    if (position - first + 1 < kWordBits) word &= (uint64_t{1} << (position - first + 1)) - 1;
+    for (; word != 0; word &= word - 1) {
+      out.push_back(static_cast<int32_t>(first + std::countr_zero(word)));
+    }
   }
 }
 

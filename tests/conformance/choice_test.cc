@@ -27,10 +27,14 @@ struct ChoiceSetup {
   DType dtype = DType::kF32;
   int32_t block_size = 16;
   int32_t window = 0;
+  int32_t latent_dim = 0;  // keys hold the values
   std::vector<int32_t> lengths = {70, 5, 130};
 
   int32_t num_choices() const { return weighs ? 1 : indexer_heads; }
-  int32_t qkv_width() const { return (num_heads + 2 * num_kv_heads) * head_dim; }
+  int32_t qkv_width() const {
+    return (num_heads + (latent_dim > 0 ? 1 : 2) * num_kv_heads) * head_dim;
+  }
+  int32_t value_cols() const { return latent_dim > 0 ? latent_dim : head_dim; }
   int32_t indexer_width() const { return (indexer_heads + 1) * indexer_dim; }
   int32_t model_heads() const { return first_head > 0 ? 2 * num_heads : num_heads; }
   int32_t total_tokens() const {
@@ -67,6 +71,33 @@ std::vector<ChoiceSetup> choice_setups() {
        .rule = {.top_k = 3, .block_size = 16, .local_blocks = 9},
        .dtype = DType::kBF16},
       {.name = "64 heads of 128", .indexer_heads = 64, .indexer_dim = 128, .dtype = DType::kBF16},
+      {.name = "latents", .num_heads = 9, .num_kv_heads = 1, .head_dim = 22, .latent_dim = 17},
+      {.name = "latents, bf16, 70 heads",
+       .num_heads = 70,
+       .num_kv_heads = 1,
+       .head_dim = 40,
+       .rule = {.top_k = 67},
+       .dtype = DType::kBF16,
+       .latent_dim = 32},
+      {.name = "latents, f16, half of the heads",
+       .num_heads = 4,
+       .num_kv_heads = 1,
+       .rule = {.top_k = 16},
+       .first_head = 4,
+       .dtype = DType::kF16,
+       .block_size = 32,
+       .latent_dim = 16},
+      {.name = "latents, int8",
+       .num_kv_heads = 1,
+       .head_dim = 32,
+       .dtype = DType::kInt8,
+       .latent_dim = 16},
+      {.name = "latents, blocks by head",
+       .num_kv_heads = 1,
+       .indexer_heads = 2,
+       .weighs = false,
+       .rule = {.top_k = 3, .block_size = 8},
+       .latent_dim = 16},
       // A context of several spans, of which threads score one each.
       {.name = "long",
        .num_heads = 1,
@@ -111,7 +142,9 @@ class ChoiceRun {
     for (const int32_t length : setup.lengths) longest = std::max(longest, length);
     const auto num_slots = static_cast<int32_t>(setup.lengths.size());
     const int32_t blocks_per_slot = longest / setup.block_size + 1;
-    const KvHeads of_attention = {.num_kv_heads = setup.num_kv_heads, .head_dim = setup.head_dim};
+    const KvHeads of_attention = {.num_kv_heads = setup.num_kv_heads,
+                                  .head_dim = setup.head_dim,
+                                  .keys_only = setup.latent_dim > 0};
     const KvHeads of_indexer = {
         .num_kv_heads = 1, .head_dim = setup.indexer_dim, .keys_only = true};
     const int32_t most_dim = std::max(setup.head_dim, setup.indexer_dim);
@@ -121,6 +154,7 @@ class ChoiceRun {
                            .block_size = setup.block_size,
                            .num_blocks = num_slots * blocks_per_slot,
                            .dtype = setup.dtype,
+                           .latent_dim = setup.latent_dim,
                            .groups = {{of_attention, of_indexer}}},
                           {.num_slots = num_slots,
                            .max_blocks_per_slot = blocks_per_slot,
@@ -130,6 +164,7 @@ class ChoiceRun {
                            .num_heads = setup.num_heads,
                            .num_kv_heads = setup.num_kv_heads,
                            .head_dim = most_dim,
+                           .latent_dim = setup.latent_dim,
                            .unlike_heads = {of_attention, of_indexer},
                            .num_choices = setup.num_choices(),
                            .choice_block_size = setup.rule.block_size});
@@ -151,7 +186,7 @@ class ChoiceRun {
   }
 
  private:
-  int64_t out_width() const { return int64_t{setup_.num_heads} * setup_.head_dim; }
+  int64_t out_width() const { return int64_t{setup_.num_heads} * setup_.value_cols(); }
   int64_t first_row(size_t sequence) const {
     int64_t row = 0;
     for (size_t i = 0; i < sequence; ++i) row += setup_.lengths[i];
@@ -221,6 +256,7 @@ class ChoiceRun {
                                      .num_heads = setup_.num_heads,
                                      .num_kv_heads = setup_.num_kv_heads,
                                      .head_dim = setup_.head_dim,
+                                     .keys_only = setup_.latent_dim > 0,
                                      .qkv = qkv.view()});
       device_.attention({.place = {.group = 0, .layer = 0},
                          .num_heads = setup_.num_heads,
@@ -228,9 +264,10 @@ class ChoiceRun {
                          .head_dim = setup_.head_dim,
                          .scale = 0.3F,
                          .sliding_window = setup_.window,
+                         .latent_dim = setup_.latent_dim,
                          .seen = {.heads_per_choice = setup_.model_heads() / setup_.num_choices(),
                                   .first_head = setup_.first_head},
-                         .q = qkv.view().columns(0, out_width()),
+                         .q = qkv.view().columns(0, setup_.num_heads * setup_.head_dim),
                          .out = out.view()});
     });
     return out.read();

@@ -69,6 +69,7 @@ class AttentionRun {
   int64_t head(int64_t r) const { return (block_.first_row + r) % block_.group_size; }
   int64_t position(int64_t r) const { return block_.first_position + query(r); }
   int64_t first_visible(int64_t r) const {
+    if (block_.gathered != nullptr) return 0;
     const int64_t p = position(r);
     const int64_t chunk =
         block_.attention_chunk == 0 ? 0 : p / block_.attention_chunk * block_.attention_chunk;
@@ -87,6 +88,7 @@ class AttentionRun {
     return false;
   }
   int64_t last_visible(int64_t r) const {
+    if (block_.gathered != nullptr) return block_.num_gathered - 1;
     const int64_t p = position(r);
     if (block_.num_visible == 0) return p;
     const int64_t end = block_.num_visible - 1;

@@ -52,7 +52,11 @@ class CacheTile {
     begin_ = begin;
     count_ = count;
     last_ = last;
-    if (holds_codes()) decode_keys();
+    if (is_gathered()) {
+      gather_keys();
+    } else if (holds_codes()) {
+      decode_keys();
+    }
   }
   void begin_values() {
     if (block_.v == nullptr) {
@@ -66,11 +70,11 @@ class CacheTile {
 
   int64_t num_chunks() const { return (count_ + kChunk - 1) / kChunk; }
   const std::byte* key_panel(int64_t chunk) const {
-    return holds_codes() ? keys_ + chunk * key_panel_bytes_ : key_chunk(begin_ + chunk * kChunk);
+    return keys_are_taken() ? keys_ + chunk * key_panel_bytes_ : key_chunk(begin_ + chunk * kChunk);
   }
   // What to fetch meanwhile: the same chunk of the next tile, or of this one where there is none.
   // Codes were fetched as they were decoded.
-  bool fetches_keys() const { return has_next() && !holds_codes(); }
+  bool fetches_keys() const { return has_next() && !keys_are_taken(); }
   const std::byte* next_key_panel(int64_t chunk) const {
     const int64_t next = begin_ + kAttentionTile + chunk * kChunk;
     return fetches_keys() && next <= last_ ? key_chunk(next) : key_panel(chunk);
@@ -98,6 +102,8 @@ class CacheTile {
   }
 
  private:
+  bool is_gathered() const { return block_.gathered != nullptr; }
+  bool keys_are_taken() const { return holds_codes() || is_gathered(); }
   bool has_next() const { return begin_ + kAttentionTile <= last_; }
   bool holds_codes() const {
     if constexpr (kDType != DType::kBF16) return false;
@@ -136,6 +142,28 @@ class CacheTile {
           __builtin_memset(values + panel * kValuePanelBytes + kValueLayout.offset(lane, position),
                            0, static_cast<size_t>(kElementBytes));
         }
+      }
+    }
+  }
+
+  // The keys of the positions that the tile stands for, side by side. What a position has in each
+  // line of a panel lies apart from what it has in the next.
+  void gather_keys() {
+    constexpr int64_t kLine = kChunk * kKeyStep;
+    const int64_t num_lines = key_panel_bytes_ / kLine;
+    for (int64_t c = 0; c < num_chunks(); ++c) {
+      const int32_t* const positions = block_.gathered + begin_ + c * kChunk;
+      const int64_t count = count_ - c * kChunk < kChunk ? count_ - c * kChunk : kChunk;
+      const std::byte* from[kChunk];
+      for (int64_t i = 0; i < kChunk; ++i) {
+        const int64_t position = positions[i < count ? i : 0];
+        from[i] = key_chunk(position) + position % kChunk * kKeyStep;
+      }
+      std::byte* to = keys_ + c * key_panel_bytes_;
+      for (int64_t line = 0; line < num_lines; ++line, to += kLine) {
+        unrolled<kChunk>(TGI_UNROLLED(i) {
+          __builtin_memcpy(to + i.value * kKeyStep, from[i.value] + line * kLine, kKeyStep);
+        });
       }
     }
   }

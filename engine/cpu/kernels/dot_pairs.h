@@ -16,6 +16,7 @@ namespace tgi {
 // `Pairs` says how one chain is computed:
 //   V
 //   kXBytes                    bytes of x per column
+//   panels_for(num_rows)       that suit a tile of that many rows
 //   prepare_block<kBlock>(x, out)
 //   even_chain, odd_chain<MR, NP, kBlock>(x, stride, lines, sums, prefetch, offset)
 template <typename Pairs, int64_t kBlock>
@@ -24,7 +25,7 @@ class DotPairs {
   using V = typename Pairs::V;
   static constexpr int kMaxAccumulators = V::kMaxAccumulators;
   static constexpr bool kPrefetchesForManyRows = kTilesPrefetch<V>;
-  static constexpr int panels_for(int num_rows) { return tile_panels<V>(num_rows); }
+  static constexpr int panels_for(int num_rows) { return Pairs::panels_for(num_rows); }
 
   static int64_t x_bytes(int64_t k, int64_t /*group_size*/) {
     return round_up(k, kBlock) * Pairs::kXBytes;
@@ -77,6 +78,7 @@ template <typename Vector>
 struct FmaPairs {
   using V = Vector;
   static constexpr int64_t kXBytes = 4;
+  static constexpr int panels_for(int num_rows) { return tile_panels<V>(num_rows); }
 
   template <int64_t kBlock>
   static void prepare_block(const float* x, std::byte* out) {

@@ -102,7 +102,11 @@ struct AttentionBlock {
   int64_t chosen_words = 0;  // of a choice
   int32_t num_choices = 0;
   int32_t heads_per_choice = 1;
-  int32_t first_head = 0;        // the model's number of the group's first head
+  int32_t first_head = 0;  // the model's number of the group's first head
+  // (optional) The positions that all rows see, ascending, where values are columns of keys that
+  // are no codes: they go through in tiles of 64 as if they were all that there is.
+  const int32_t* gathered = nullptr;
+  int32_t num_gathered = 0;
   std::byte* scratch = nullptr;  // attention_scratch_bytes(head_dim, …), 64-byte aligned
 
   // Values of a whole tile are in the workspace.
@@ -117,10 +121,10 @@ inline constexpr int64_t kAttentionTile = 64;  // positions; tiles begin at mult
 constexpr int64_t attention_scratch_bytes(int64_t head_dim, bool values_are_taken) {
   // prepared q, accumulators, scores, prepared weights, lane sums of the softmax per row; values of
   // a chunk that is not full, or of a tile that are taken out of its keys or out of codes; keys
-  // that were codes, and the scales of a tile
+  // that were codes or are gathered, and the scales of a tile
   const int64_t width = round_up(head_dim, kPairBlock);
   const int64_t positions = values_are_taken ? kAttentionTile : 16;
-  const int64_t decoded = values_are_taken ? (width * 2 + 2 * 4) * kAttentionTile : 0;
+  const int64_t decoded = values_are_taken ? (width * 4 + 2 * 4) * kAttentionTile : 0;
   return kMaxAttentionRows * (2 * width + 2 * kAttentionTile + 16) * 4 + width * positions * 4 +
          decoded;
 }

@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "engine/cpu/kernels/f32x16_avx512.h"
+#include "engine/cpu/kernels/tile.h"
 #include "engine/cpu/kernels/unrolled.h"
 
 namespace tgi {
@@ -20,6 +21,11 @@ template <int kLevel>
 struct NativePairsOf {
   using V = LanesAvx512<kLevel>;
   static constexpr int64_t kXBytes = 2;
+  // With more, both chains of a tile don't fit the registers.
+  static constexpr int panels_for(int num_rows) {
+    if constexpr (kFewTiles) return 1;
+    return num_rows <= 3 ? 4 : 2;
+  }
 
   template <int64_t kBlock>
   static void prepare_block(const float* x, std::byte* out) {
