@@ -11,7 +11,9 @@ RespelledCheckpoint::RespelledCheckpoint(const Checkpoint& checkpoint,
       const size_t at = name.find(rename.stored);
       if (at != std::string::npos) name.replace(at, rename.stored.size(), rename.usual);
     }
-    stored_names_.emplace(std::move(name), stored);
+    if (!stored_names_.emplace(std::move(name), stored).second) {
+      stored_names_.emplace(stored, stored);
+    }
   }
 }
 

@@ -18,7 +18,8 @@ struct TensorRename {
   std::string_view usual;
 };
 
-// Finds tensors by their usual names, and lists those. The first rename of each place counts.
+// Finds tensors by their usual names, and lists those. The renames are made one after the other.
+// Where a name is taken by then, a tensor keeps its own.
 // `checkpoint` must outlive it.
 class RespelledCheckpoint final : public Checkpoint {
  public:

@@ -205,6 +205,16 @@ TEST_CASE("what MiniMax M3 can't be is refused by name") {
   CHECK_THAT(refused(kMinimaxM3, {{"sparse_attention_config", {{"sparse_swizzle", 1}}}},
                      Code::kInvalidArgument),
              Catch::Contains("sparse_swizzle"));
+  const Json sparse = {{"num_hidden_layers", 1}, {"layer_types", {"minimax_m3_sparse"}}};
+  const auto with = [&](const char* key, int value) {
+    Json out = sparse;
+    out[key] = value;
+    return out;
+  };
+  CHECK_THAT(refused(kMinimaxM3, with("index_n_heads", 3), Code::kInvalidArgument),
+             Catch::Contains("index_n_heads: expected a divisor of num_attention_heads = 64"));
+  CHECK_THAT(refused(kMinimaxM3, with("index_local_blocks", -1), Code::kInvalidArgument),
+             Catch::Contains("index_local_blocks: expected 0 to"));
 }
 
 }  // namespace

@@ -1,7 +1,10 @@
 #include "engine/weights/checkpoint.h"
 
+#include <array>
+
 #include "base/error.h"
 #include "base/json.h"
+#include "engine/weights/respelled_checkpoint.h"
 #include "engine/weights/weight_format.h"
 #include "tests/catch.h"
 #include "tests/weights/safetensors_builder.h"
@@ -40,6 +43,26 @@ TEST_CASE("opens a single file") {
   CHECK(checkpoint->find("b") == nullptr);
   checkpoint->release(*a);
   CHECK(files.released_bytes() == 8);
+}
+
+TEST_CASE("tensors of another spelling are found by the usual one, and none gets lost") {
+  constexpr auto kRenames = std::to_array<TensorRename>({{".to_q.", ".q_proj."}, {"mid.", ""}});
+  const auto tensor = [](const char* name) {
+    return TestTensor{name, "F32", "[1]", f32_bytes({1})};
+  };
+  const MemorySource files(
+      {{"model.safetensors",
+        build_safetensors({tensor("a.mid.to_q.weight"), tensor("b.q_proj.bias"),
+                           tensor("b.to_q.bias"), tensor("c")})}});
+  const auto stored = open_checkpoint(files);
+  const RespelledCheckpoint checkpoint(*stored, kRenames);
+  CHECK(checkpoint.names() ==
+        std::vector<std::string_view>{"a.q_proj.weight", "b.q_proj.bias", "b.to_q.bias", "c"});
+  REQUIRE(checkpoint.find("a.q_proj.weight") != nullptr);
+  CHECK(checkpoint.find("a.q_proj.weight")->name == "a.mid.to_q.weight");
+  CHECK(checkpoint.find("b.q_proj.bias") == stored->find("b.q_proj.bias"));
+  CHECK(checkpoint.find("a.mid.to_q.weight") == nullptr);
+  CHECK(checkpoint.bytes(*checkpoint.find("c")).size() == 4);
 }
 
 TEST_CASE("opens a file of another name") {
