@@ -46,7 +46,7 @@ extern const Architecture kLaraMini, kAriaText, kAria, kPersimmon, kBioGpt, kMll
     kEmu3Text, kEmu3, kFuyu, kOpenAiGpt, kCohereCompass, kCohereCompassVision, kKolibri,
     kModernBertDecoder, kApertus15Text, kApertus15, kStep35, kStep37, kMiMoV2Flash, kLongcatFlash,
     kRecurrentGemma, kMinimax, kMinimaxM3, kMinimaxM3Seeing, kPrivacyFilter, kMuseGlimmer,
-    kMuseGlimmerSeeing, kGptNeoxJapanese;
+    kMuseGlimmerSeeing, kGptNeoxJapanese, kCosmos3Edge, kCosmos3EdgeSeeing;
 
 namespace {
 
@@ -241,6 +241,8 @@ constexpr std::array kArchitectures = {
     &kMuseGlimmer,
     &kMuseGlimmerSeeing,
     &kGptNeoxJapanese,
+    &kCosmos3Edge,
+    &kCosmos3EdgeSeeing,
     &kPaddleOcrText,
     &kPaddleOcr,
     &kHunyuanVlText,
