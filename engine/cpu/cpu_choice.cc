@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <span>
+#include <vector>
 
 #include "engine/cpu/cpu_device.h"
 #include "engine/cpu/cpu_device_internal.h"
