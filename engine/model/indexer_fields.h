@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/json.h"
+#include "engine/model/known_fields.h"
 #include "engine/model/model_config.h"
 
 namespace tgi {
@@ -16,6 +17,17 @@ struct IndexerFields {
   int64_t default_top_k = 2048;
   std::string_view top_k = "index_topk";
 };
+
+// Of DeepSeek's indexer, and of what stands around it in its families.
+inline constexpr auto kSparseAttentionFields = std::to_array<KnownField>({
+    read("index_topk"),
+    read("index_head_dim"),
+    read("index_n_heads"),
+    read_or_null("mlp_layer_types"),
+    harmless("layer_types", "tokens are chosen in all layers"),
+    harmless_if("mlp_bias", "[false]", "MLPs have no biases"),
+    harmless("num_nextn_predict_layers", kOnlyDrafts),
+});
 
 // DeepSeek's indexer in layers that see what another one chose, where none chooses, and the rotary
 // tables: known, and not needed.

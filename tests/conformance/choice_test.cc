@@ -10,6 +10,7 @@
 #include "tests/catch.h"
 #include "tests/conformance/device_case.h"
 #include "tests/conformance/harness.h"
+#include "tests/conformance/steps.h"
 
 namespace tgi {
 namespace {
@@ -106,22 +107,6 @@ std::vector<ChoiceSetup> choice_setups() {
        .rule = {.top_k = 300},
        .lengths = {2500}},
   };
-  return out;
-}
-
-using Steps = std::vector<std::vector<int32_t>>;
-
-Steps cut_into(const ChoiceSetup& setup, uint32_t seed, int32_t most) {
-  Random random(seed);
-  std::vector<int32_t> left = setup.lengths;
-  Steps out;
-  while (*std::ranges::max_element(left) > 0) {
-    std::vector<int32_t>& step = out.emplace_back();
-    for (int32_t& remaining : left) {
-      step.push_back(std::min(remaining, most == 1 ? 1 : random.integer(0, most)));
-      remaining -= step.back();
-    }
-  }
   return out;
 }
 
@@ -289,7 +274,7 @@ bool is_tried(const DeviceCase& device_case, const ChoiceSetup& setup) {
 
 TEST_CASE("attention sees what an indexer chooses, as the reference does") {
   for (const ChoiceSetup& setup : choice_setups()) {
-    const Steps steps = cut_into(setup, 5, setup.lengths.size() == 1 ? 400 : 50);
+    const Steps steps = cut_into(setup.lengths, 5, setup.lengths.size() == 1 ? 400 : 50);
     const auto reference = make_reference_device();
     const Floats wanted = ChoiceRun(*reference, setup).run(steps);
     for (const DeviceCase& device_case : device_cases()) {
@@ -311,9 +296,9 @@ TEST_CASE(
     for (const DeviceCase& device_case : device_cases()) {
       if (device_case.bit_group.empty() || !is_tried(device_case, setup)) continue;
       const bool is_long = setup.lengths.size() == 1;
-      std::vector<Steps> plans = {cut_into(setup, 7, is_long ? 500 : 150)};
+      std::vector<Steps> plans = {cut_into(setup.lengths, 7, is_long ? 500 : 150)};
       if (!kUnderSanitizers && !is_long) {
-        for (const int32_t most : {1, 30}) plans.push_back(cut_into(setup, 3, most));
+        for (const int32_t most : {1, 30}) plans.push_back(cut_into(setup.lengths, 3, most));
       }
       for (const Steps& steps : plans) {
         INFO(device_case.name << ": " << setup.name << ", " << steps.size() << " steps");

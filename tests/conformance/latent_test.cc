@@ -9,6 +9,7 @@
 #include "tests/catch.h"
 #include "tests/conformance/device_case.h"
 #include "tests/conformance/harness.h"
+#include "tests/conformance/steps.h"
 
 namespace tgi {
 namespace {
@@ -90,24 +91,6 @@ std::vector<LatentSetup> latent_setups() {
                    .block_size = 16 * random.integer(1, 3),
                    .window = random.integer(0, 1) * random.integer(1, 100),
                    .lengths = {random.integer(1, 150), random.integer(1, 150), 1}});
-  }
-  return out;
-}
-
-// One step: how many tokens of each sequence it takes on, from where the last one stopped.
-using Steps = std::vector<std::vector<int32_t>>;
-
-// At most `most` at a time; the sequences take turns being cut.
-Steps cut_into(const LatentSetup& setup, uint32_t seed, int32_t most) {
-  Random random(seed);
-  std::vector<int32_t> left = setup.lengths;
-  Steps out;
-  while (*std::ranges::max_element(left) > 0) {
-    std::vector<int32_t>& step = out.emplace_back();
-    for (int32_t& remaining : left) {
-      step.push_back(std::min(remaining, most == 1 ? 1 : random.integer(0, most)));
-      remaining -= step.back();
-    }
   }
   return out;
 }
@@ -291,7 +274,7 @@ double latent_tolerance(const LatentSetup& setup, DType activation) {
 
 TEST_CASE("attention to latents agrees with the reference, whatever lies in a block from before") {
   for (const LatentSetup& setup : latent_setups()) {
-    const Steps steps = cut_into(setup, 5, 50);
+    const Steps steps = cut_into(setup.lengths, 5, 50);
     const auto reference = make_reference_device();
     const Floats wanted = LatentRun(*reference, setup).run(steps);
     for (const DeviceCase& device_case : device_cases()) {
@@ -315,7 +298,7 @@ TEST_CASE(
       if (device_case.bit_group.empty() || !device_case.can_cache_latents(setup.dtype)) continue;
       std::vector<Steps> plans = {{setup.lengths}};
       if (!kUnderSanitizers) {
-        for (const int32_t most : {1, 30}) plans.push_back(cut_into(setup, 3, most));
+        for (const int32_t most : {1, 30}) plans.push_back(cut_into(setup.lengths, 3, most));
       }
       for (const Steps& steps : plans) {
         INFO(device_case.name << ": " << setup.name << ", " << steps.size() << " steps");

@@ -4,10 +4,7 @@
 #include <string_view>
 
 #include "engine/model/architecture.h"
-#include "engine/model/config_fields.h"
-#include "engine/model/decoder_tensors.h"
-#include "engine/model/known_fields.h"
-#include "engine/model/rope.h"
+#include "engine/model/ungated_fields.h"
 
 namespace tgi {
 namespace {
@@ -23,33 +20,11 @@ constexpr DecoderFields kArceeDecoder = {
 };
 
 ModelConfig read_arcee(const JsonReader& config) {
-  ModelConfig model = read_decoder_config(config, kArceeDecoder);
-  model.gated_mlp = false;
-  model.attention_bias = config.boolean_or("attention_bias", false);
-  model.mlp_bias = config.boolean_or("mlp_bias", false);
-  read_rope(config, model);
-  refuse_windows(config, model);
-  return model;
+  return read_ungated_config(config, kArceeDecoder);
 }
-
-constexpr auto kArceeFields = join_fields(kDecoderFields,
-                                          std::to_array<KnownField>({
-                                              read_or_null("attention_bias"),
-                                              read_or_null("mlp_bias"),
-                                              read_or_null("layer_types"),
-                                              read_or_null("sliding_window"),
-                                              read_or_null("use_sliding_window"),
-                                          }));
 
 constexpr auto kArceeNames = std::to_array<std::string_view>({"ArceeForCausalLM"});
 constexpr auto kArceeTypes = std::to_array<std::string_view>({"arcee"});
-
-constexpr auto kArceeTensors = join_tensors(kLlamaOuterTensors,
-                                            kLlamaNormTensors,
-                                            kLlamaAttentionTensors,
-                                            kLlamaQkvBiasTensors,
-                                            kLlamaOBiasTensors,
-                                            kUngatedMlpTensors);
 
 }  // namespace
 
@@ -59,8 +34,8 @@ constexpr Architecture kArcee = {
     .model_types = kArceeTypes,
     .prefix = "model.",
     .read_config = read_arcee,
-    .fields = kArceeFields,
-    .tensors = kArceeTensors,
+    .fields = kUngatedFields,
+    .tensors = kUngatedTensors,
     .ignored = kRotaryTables,
 };
 

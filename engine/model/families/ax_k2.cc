@@ -54,19 +54,13 @@ ModelConfig read_ax_k2(const JsonReader& config) {
 constexpr auto kAxK2Fields =
     join_fields(std::to_array<KnownField>({
                     read("gated_norm_rank"),
-                    read("index_topk"),
-                    read("index_head_dim"),
-                    read("index_n_heads"),
                     read_or_null("n_group"),
                     read_or_null("topk_group"),
-                    read_or_null("mlp_layer_types"),
                     read_or_null("first_k_dense_replace"),
-                    harmless("layer_types", "tokens are chosen in all layers"),
                     harmless_if("rope_interleave", "[true]", "pairs of a head are rotated"),
-                    harmless_if("mlp_bias", "[false]", "MLPs have no biases"),
-                    harmless("num_nextn_predict_layers", kOnlyDrafts),
                     harmless("ep_size", "says how training dealt out the experts"),
                 }),
+                kSparseAttentionFields,
                 kLatentFields,
                 kDecoderFields,
                 kDeepSeekExpertFields);

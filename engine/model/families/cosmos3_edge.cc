@@ -5,11 +5,9 @@
 #include <string_view>
 
 #include "engine/model/architecture.h"
-#include "engine/model/config_fields.h"
-#include "engine/model/decoder_tensors.h"
 #include "engine/model/known_fields.h"
 #include "engine/model/multimodal_fields.h"
-#include "engine/model/rope.h"
+#include "engine/model/ungated_fields.h"
 
 namespace tgi {
 namespace {
@@ -30,23 +28,9 @@ constexpr DecoderFields kCosmosDecoder = {
 };
 
 ModelConfig read_cosmos3_edge(const JsonReader& config) {
-  ModelConfig model = read_decoder_config(config, kCosmosDecoder);
-  model.gated_mlp = false;
-  model.attention_bias = config.boolean_or("attention_bias", false);
-  model.mlp_bias = config.boolean_or("mlp_bias", false);
-  read_rope(config, model, {.default_theta = 1e8});
-  refuse_windows(config, model);
-  return model;
+  return read_ungated_config(config, kCosmosDecoder, {.default_theta = 1e8});
 }
 
-constexpr auto kCosmosFields = join_fields(kDecoderFields,
-                                           std::to_array<KnownField>({
-                                               read_or_null("attention_bias"),
-                                               read_or_null("mlp_bias"),
-                                               read_or_null("layer_types"),
-                                               read_or_null("sliding_window"),
-                                               read_or_null("use_sliding_window"),
-                                           }));
 constexpr auto kCosmosSeeingFields = join_fields(
     kMultimodalFields, std::to_array<KnownField>({harmless("projector_hidden_size", kImages)}));
 
@@ -55,13 +39,6 @@ constexpr auto kCosmosTypes = std::to_array<std::string_view>({"cosmos3_edge_tex
 constexpr auto kCosmosSeeingNames =
     std::to_array<std::string_view>({"Cosmos3EdgeForConditionalGeneration"});
 constexpr auto kCosmosSeeingTypes = std::to_array<std::string_view>({"cosmos3_edge"});
-
-constexpr auto kCosmosTensors = join_tensors(kLlamaOuterTensors,
-                                             kLlamaNormTensors,
-                                             kLlamaAttentionTensors,
-                                             kLlamaQkvBiasTensors,
-                                             kLlamaOBiasTensors,
-                                             kUngatedMlpTensors);
 
 // As they are published, and as `transformers` calls the MLP's within.
 constexpr auto kCosmosRenames = std::to_array<TensorRename>({
@@ -105,8 +82,8 @@ constexpr Architecture kCosmos3Edge = {
     .model_types = kCosmosTypes,
     .prefix = "model.",
     .read_config = read_cosmos3_edge,
-    .fields = kCosmosFields,
-    .tensors = kCosmosTensors,
+    .fields = kUngatedFields,
+    .tensors = kUngatedTensors,
     .renames = kCosmosRenames,
     .ignored = kCosmosIgnored,
 };

@@ -76,16 +76,10 @@ ModelConfig read_glm_moe_dsa(const JsonReader& config) {
 
 constexpr auto kDsaCommonFields =
     join_fields(std::to_array<KnownField>({
-                    read("index_topk"),
-                    read("index_head_dim"),
-                    read("index_n_heads"),
-                    read_or_null("mlp_layer_types"),
-                    harmless("layer_types", "tokens are chosen in all layers"),
                     harmless_if("rope_interleave", "[true]", "pairs of a head are rotated"),
-                    harmless_if("mlp_bias", "[false]", "MLPs have no biases"),
-                    harmless("num_nextn_predict_layers", kOnlyDrafts),
                     harmless("ep_size", "says how training dealt out the experts"),
                 }),
+                kSparseAttentionFields,
                 kLatentFields,
                 kDecoderFields,
                 kDeepSeekExpertFields);
