@@ -264,8 +264,8 @@ TEST_CASE("an engine that ends while adapters load takes them along") {
   Answer answer;
   {
     Engine engine(
-        engine_with_adapters(2),
-        std::make_unique<FakeWorkers>(FakeOptions{.adapter_time = std::chrono::milliseconds(20)}),
+        engine_with_adapters(6),  // room beside the pinned ones, or the request would be refused
+        std::make_unique<FakeWorkers>(FakeOptions{.adapter_time = std::chrono::milliseconds(100)}),
         kTokenizer);
     for (int32_t tag = 1; tag < 5; ++tag) engine.pin_adapter(make_host(tag));
     engine.submit(request_for(make_host(7), "abc", 3), std::make_unique<AnswerSink>(answer));
