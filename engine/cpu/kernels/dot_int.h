@@ -13,11 +13,15 @@
 
 namespace tgi {
 
+struct QuantisedGroup {
+  float scale;  // NaN when there is a NaN or an infinity, which no integer can pass on
+  int32_t sum;  // of the integers
+};
+
 // Rounds one group of x: scale = max |x| / 127, to the nearest multiple, ties to even; zeros behind
-// `count` up to group_size, a multiple of 16. Returns the scale: NaN when there is a NaN or an
-// infinity, which no integer can pass on.
+// `count` up to group_size, a multiple of 16.
 template <typename V>
-float quantise_group(const float* x, int64_t count, int64_t group_size, int8_t* out) {
+QuantisedGroup quantise_group(const float* x, int64_t count, int64_t group_size, std::byte* out) {
   V highest = V::zero();
   V rest = V::zero();
   for (int64_t i = 0; i < count; i += 16) {
@@ -27,16 +31,17 @@ float quantise_group(const float* x, int64_t count, int64_t group_size, int8_t* 
   }
   const float largest = highest.max_lane();
   const V inverse = V::set1(largest > 0.0F ? 127.0F / largest : 0.0F);
+  // Adding 1.5 * 2^23 rounds to an integer, which is then the lowest bits of the sum.
+  const V shift = V::set1(0x1.8p23F);
+  V integers = V::zero();
   for (int64_t i = 0; i < group_size; i += 16) {
-    // Adding 1.5 * 2^23 rounds to an integer, which is then the lowest bits of the sum.
-    const V rounded = V::load_first(x + i, count - i) * inverse + V::set1(0x1.8p23F);
-    alignas(64) float lanes[16];
-    rounded.store(lanes);
-    uint32_t bits[16];
-    __builtin_memcpy(bits, lanes, sizeof bits);
-    for (int lane = 0; lane < 16; ++lane) out[i + lane] = static_cast<int8_t>(bits[lane] & 0xFFU);
+    const V rounded = V::load_first(x + i, count - i) * inverse + shift;
+    rounded.store_low_bytes(out + i);
+    integers = integers + (rounded - shift);
   }
-  return largest / 127.0F + rest.sum();
+  const float sum = integers.sum();  // exact in any order
+  return {.scale = largest / 127.0F + rest.sum(),
+          .sum = sum == sum ? static_cast<int32_t>(sum) : 0};
 }
 
 // Twice the values of e2m1 by their code, + 12.
@@ -74,7 +79,11 @@ class DotInt {
   using V = typename Ints::V;
   static constexpr int kMaxAccumulators = V::kMaxAccumulators;
   static constexpr bool kPrefetchesForManyRows = kTilesPrefetch<V> && Ints::kPrefetchesForManyRows;
-  static constexpr int panels_for(int num_rows) { return tile_panels<V>(num_rows); }
+  // With two panels both a tile's sums, of integers and of floats, are in the registers of AVX-512.
+  // Few rows wait for memory, which is fastest where it is read as one stream.
+  static constexpr int panels_for(int num_rows) {
+    return kFewTiles || num_rows <= 4 || V::kMaxAccumulators < 24 ? 1 : 2;
+  }
   static constexpr int64_t kLineCols = kType == PanelType::kInt8 ? 4 : 8;
   static constexpr bool kIsMxfp4 = kType == PanelType::kMxfp4;
   static constexpr int kUpperBits = upper_bits(kType);
@@ -97,11 +106,9 @@ class DotInt {
     for (int64_t group = 0; group < dot.num_groups_; ++group) {
       const int64_t begin = group * group_size;
       const int64_t count = k - begin < group_size ? k - begin : group_size;
-      auto* const bytes = reinterpret_cast<int8_t*>(out + begin);
-      scales[group] = quantise_group<V>(x + begin, count, group_size, bytes);
-      int32_t sum = 0;
-      for (int64_t i = 0; i < group_size; ++i) sum += bytes[i];
-      starts[group] = -kOffset * sum;
+      const auto quantised = quantise_group<V>(x + begin, count, group_size, out + begin);
+      scales[group] = quantised.scale;
+      starts[group] = -kOffset * quantised.sum;
     }
   }
 
@@ -123,7 +130,6 @@ class DotInt {
                                          const std::byte* const (&panels)[NP],
                                          V (&sums)[MR][NP],
                                          const Prefetch& prefetch) const {
-    ParkedTile<V, MR, NP> parked(sums);
     const uint8_t(&table)[16] = kIsMxfp4 ? kMxfp4Bytes : kCodeTables[static_cast<int>(head_.table)];
     const int64_t head_groups = head_.num_groups();  // a power of 2
     const int head_shift = __builtin_ctzll(static_cast<uint64_t>(head_groups));
@@ -177,8 +183,8 @@ class DotInt {
             const V start = V::set1(static_cast<float>(starts[group]));
             total = V::fma(V::load_bf16(panels[j.value] + zeros_at), start, total);
           }
-          parked.store(r.value, j.value,
-                       V::fma(total, scales[j.value] * scale, parked.load(r.value, j.value)));
+          V& sum = sums[r.value][j.value];
+          sum = V::fma(total, scales[j.value] * scale, sum);
         });
       });
       if (head_.minima) {
@@ -192,16 +198,12 @@ class DotInt {
           const auto* starts = reinterpret_cast<const int32_t*>(row + starts_);
           const V sum_of_x = V::set1(static_cast<float>(starts[group]) * factor * own[group]);
           unrolled<NP>(TGI_UNROLLED(j) {
-            parked.store(r.value, j.value,
-                         V::fma(scales[j.value], sum_of_x, parked.load(r.value, j.value)));
+            V& sum = sums[r.value][j.value];
+            sum = V::fma(scales[j.value], sum_of_x, sum);
           });
         });
       }
-      parked.hide();
     }
-    unrolled<MR>(TGI_UNROLLED(r) {
-      unrolled<NP>(TGI_UNROLLED(j) { sums[r.value][j.value] = parked.load(r.value, j.value); });
-    });
   }
 
  private:

@@ -127,6 +127,16 @@ struct LanesAvx2 {
       store_ints(out + i * 2, _mm256_permute4x64_epi64(packed, 0xD8));
     }
   }
+  void store_low_bytes(std::byte* to) const {
+    const __m256i byte = _mm256_set1_epi32(0xFF);
+    const __m256i words = _mm256_packus_epi32(_mm256_and_si256(_mm256_castps_si256(low), byte),
+                                              _mm256_and_si256(_mm256_castps_si256(high), byte));
+    // Fours of lanes: 0, 8, 0, 8 in the lower half, 4, 12, 4, 12 in the upper one.
+    const __m256i fours = _mm256_packus_epi16(words, words);
+    const __m256i in_order =
+        _mm256_permutevar8x32_epi32(fours, _mm256_setr_epi32(0, 4, 1, 5, 0, 4, 1, 5));
+    store_halves(to, _mm256_castsi256_si128(in_order));
+  }
   void store_f16(std::byte* to) const {
     store_halves(to, _mm256_cvtps_ph(low, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
     store_halves(to + 16, _mm256_cvtps_ph(high, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));

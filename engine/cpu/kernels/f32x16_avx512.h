@@ -101,6 +101,11 @@ struct LanesAvx512 {
       _mm512_storeu_si512(out + i * 2, _mm512_permutex2var_epi16(first, upper, second));
     }
   }
+  // The lowest byte of each lane's bits.
+  void store_low_bytes(std::byte* to) const {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to),
+                     _mm512_cvtepi32_epi8(_mm512_castps_si512(all)));
+  }
   void store_f16(std::byte* to) const {
     store_halves(to, _mm512_cvtps_ph(all, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
   }

@@ -124,6 +124,11 @@ struct F32x16Generic {
       std::memcpy(out + 2 * i, &bits, sizeof bits);
     }
   }
+  void store_low_bytes(std::byte* to) const {
+    for (int i = 0; i < 16; ++i) {
+      to[i] = static_cast<std::byte>(std::bit_cast<uint32_t>(lane[i]) & 0xFFU);
+    }
+  }
   void store_f16(std::byte* to) const {
     uint16_t bits[16];
     for (int i = 0; i < 16; ++i) bits[i] = f32_to_f16(lane[i]);

@@ -14,13 +14,13 @@ inline constexpr int kMatmulPrefetchBytes = 3072;
 inline constexpr int kMaxPartsShift = 2;
 
 template <typename Dot, int MR, int NP, typename Prefetch>
-void matmul_tile(const MatmulBlock& block,
-                 const Dot& dot,
-                 const Prefetch& prefetch,
-                 int64_t row,
-                 int64_t panel,
-                 int64_t k_begin,
-                 int64_t k_end) {
+[[gnu::noinline]] void matmul_tile(const MatmulBlock& block,
+                                   const Dot& dot,
+                                   const Prefetch& prefetch,
+                                   int64_t row,
+                                   int64_t panel,
+                                   int64_t k_begin,
+                                   int64_t k_end) {
   using V = typename Dot::V;
   const std::byte* panels[NP];
   for (int j = 0; j < NP; ++j) panels[j] = block.panels + (panel + j) * block.panel_bytes;

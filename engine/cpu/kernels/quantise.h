@@ -94,22 +94,18 @@ struct QuantiseInt4 {
 
 // Rounds `count` (a multiple of 16) values to integers, stored + the panel's offset.
 template <typename V, typename Quantise>
-void round_group(const float* x, int64_t count, float scale, uint8_t* out) {
+void round_group(const float* x, int64_t count, float scale, std::byte* out) {
   constexpr float kOffset = Quantise::kType == PanelType::kInt8 ? 128.0F : 8.0F;
   const V inverse = V::set1(scale == 0.0F ? 0.0F : 1.0F / scale);
   for (int64_t i = 0; i < count; i += 16) {
     const V q = round_clamped(V::load(x + i), inverse, Quantise::kLowest, Quantise::kHighest);
-    alignas(64) float lanes[16];
-    (q + V::set1(0x1.8p23F + kOffset)).store(lanes);
-    uint32_t bits[16];
-    __builtin_memcpy(bits, lanes, sizeof bits);
-    for (int lane = 0; lane < 16; ++lane) out[i + lane] = static_cast<uint8_t>(bits[lane] & 0xFFU);
+    (q + V::set1(0x1.8p23F + kOffset)).store_low_bytes(out + i);
   }
 }
 
 // Puts one row's group into the lines that begin at `lines`.
 template <typename V, PanelType kType>
-void spread_row(const uint8_t* q, int64_t count, int64_t row, std::byte* lines) {
+void spread_row(const std::byte* q, int64_t count, int64_t row, std::byte* lines) {
   constexpr int64_t kLineCols = kType == PanelType::kInt8 ? 4 : 8;
   for (int64_t i = 0; i < count; i += kLineCols) {
     uint32_t word = 0;
@@ -128,7 +124,7 @@ void quantise_panel(const PackPanel& panel) {
   const PanelLayout& layout = panel.layout;
   const int64_t group_size = layout.group_size;
   alignas(64) float values[kMaxGroupSize];
-  uint8_t quantised[kMaxGroupSize];
+  std::byte quantised[kMaxGroupSize];
   for (int64_t group = 0; group < layout.num_groups(); ++group) {
     const int64_t begin = group * group_size;
     for (int64_t row = 0; row < kPanelRows; ++row) {

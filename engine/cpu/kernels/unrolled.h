@@ -41,35 +41,4 @@ template <int MR, int NP, typename V>
       TGI_UNROLLED(r) { unrolled<NP>(TGI_UNROLLED(j) { sums[r.value][j.value] = value; }); });
 }
 
-// A tile that waits while a loop needs the registers for its own sums: a large one in memory. Left
-// to itself the compiler would keep some of it in registers, and parts of the loop's sums in
-// memory.
-template <typename V, int MR, int NP>
-class ParkedTile {
-  static constexpr bool kInMemory = MR * NP > 8;
-
- public:
-  [[gnu::always_inline]] explicit ParkedTile(const V (&tile)[MR][NP]) {
-    unrolled<MR>(TGI_UNROLLED(r) {
-      unrolled<NP>(TGI_UNROLLED(j) { store(r.value, j.value, tile[r.value][j.value]); });
-    });
-    hide();
-  }
-  [[gnu::always_inline]] V load(int r, int j) const {
-    return kInMemory ? V::load(lanes_ + (r * NP + j) * 16) : tile_[r][j];
-  }
-  [[gnu::always_inline]] void store(int r, int j, const V& value) {
-    if constexpr (kInMemory) value.store(lanes_ + (r * NP + j) * 16);
-    if constexpr (!kInMemory) tile_[r][j] = value;
-  }
-  // What is in memory may have changed, as far as the compiler knows.
-  [[gnu::always_inline]] void hide() {
-    if constexpr (kInMemory) asm volatile("" : : "r"(lanes_) : "memory");
-  }
-
- private:
-  V tile_[kInMemory ? 1 : MR][kInMemory ? 1 : NP];
-  alignas(64) float lanes_[kInMemory ? MR * NP * 16 : 1];
-};
-
 }  // namespace tgi
