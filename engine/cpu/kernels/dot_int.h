@@ -41,7 +41,7 @@ QuantisedGroup quantise_group(const float* x, int64_t count, int64_t group_size,
   }
   const float sum = integers.sum();  // exact in any order
   return {.scale = largest / 127.0F + rest.sum(),
-          .sum = sum == sum ? static_cast<int32_t>(sum) : 0};
+          .sum = __builtin_isnan(sum) ? 0 : static_cast<int32_t>(sum)};
 }
 
 // Twice the values of e2m1 by their code, + 12.

@@ -24,7 +24,7 @@ struct NativePairsOf {
   // With more, both chains of a tile don't fit the registers.
   static constexpr int panels_for(int num_rows) {
     if constexpr (kFewTiles) return 1;
-    return num_rows <= 3 ? 4 : 2;
+    return num_rows == 1 ? 4 : 2;
   }
 
   template <int64_t kBlock>
