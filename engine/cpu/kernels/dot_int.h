@@ -79,10 +79,11 @@ class DotInt {
   using V = typename Ints::V;
   static constexpr int kMaxAccumulators = V::kMaxAccumulators;
   static constexpr bool kPrefetchesForManyRows = kTilesPrefetch<V> && Ints::kPrefetchesForManyRows;
-  // With two panels both a tile's sums, of integers and of floats, are in the registers of AVX-512.
+  // With two panels both of a tile's sums, of integers and of floats, are in registers: of AVX-512.
   // Few rows wait for memory, which is fastest where it is read as one stream.
   static constexpr int panels_for(int num_rows) {
-    return kFewTiles || num_rows <= 4 || V::kMaxAccumulators < 24 ? 1 : 2;
+    constexpr bool kBothFit = 2 * 2 * kMaxTileRows <= V::kMaxAccumulators;
+    return !kFewTiles && kBothFit && num_rows > 4 ? 2 : 1;
   }
   static constexpr int64_t kLineCols = kType == PanelType::kInt8 ? 4 : 8;
   static constexpr bool kIsMxfp4 = kType == PanelType::kMxfp4;

@@ -101,7 +101,6 @@ struct LanesAvx512 {
       _mm512_storeu_si512(out + i * 2, _mm512_permutex2var_epi16(first, upper, second));
     }
   }
-  // The lowest byte of each lane's bits.
   void store_low_bytes(std::byte* to) const {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(to),
                      _mm512_cvtepi32_epi8(_mm512_castps_si512(all)));

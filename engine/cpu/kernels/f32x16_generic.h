@@ -124,6 +124,7 @@ struct F32x16Generic {
       std::memcpy(out + 2 * i, &bits, sizeof bits);
     }
   }
+  // The lowest byte of each lane's bits.
   void store_low_bytes(std::byte* to) const {
     for (int i = 0; i < 16; ++i) {
       to[i] = static_cast<std::byte>(std::bit_cast<uint32_t>(lane[i]) & 0xFFU);

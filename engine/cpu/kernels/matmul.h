@@ -13,6 +13,7 @@ inline constexpr int kMatmulPrefetchBytes = 3072;
 // needs cost the multiplications more than they bring.
 inline constexpr int kMaxPartsShift = 2;
 
+// Not inlined: how g++ deals out the registers of a tile would depend on what stands around it.
 template <typename Dot, int MR, int NP, typename Prefetch>
 [[gnu::noinline]] void matmul_tile(const MatmulBlock& block,
                                    const Dot& dot,

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "engine/model/architecture.h"
-#include "engine/model/ungated_fields.h"
+#include "engine/model/llama_fields.h"
 
 namespace tgi {
 namespace {
@@ -34,7 +34,7 @@ constexpr Architecture kArcee = {
     .model_types = kArceeTypes,
     .prefix = "model.",
     .read_config = read_arcee,
-    .fields = kUngatedFields,
+    .fields = kLlamaBlockFields,
     .tensors = kUngatedTensors,
     .ignored = kRotaryTables,
 };

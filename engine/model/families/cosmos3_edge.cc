@@ -6,8 +6,8 @@
 
 #include "engine/model/architecture.h"
 #include "engine/model/known_fields.h"
+#include "engine/model/llama_fields.h"
 #include "engine/model/multimodal_fields.h"
-#include "engine/model/ungated_fields.h"
 
 namespace tgi {
 namespace {
@@ -82,7 +82,7 @@ constexpr Architecture kCosmos3Edge = {
     .model_types = kCosmosTypes,
     .prefix = "model.",
     .read_config = read_cosmos3_edge,
-    .fields = kUngatedFields,
+    .fields = kLlamaBlockFields,
     .tensors = kUngatedTensors,
     .renames = kCosmosRenames,
     .ignored = kCosmosIgnored,

@@ -17,6 +17,7 @@
 #include "engine/model/config_fields.h"
 #include "engine/model/decoder_tensors.h"
 #include "engine/model/known_fields.h"
+#include "engine/model/llama_fields.h"
 #include "engine/model/rope.h"
 #include "engine/model/tensor_table.h"
 #include "engine/runtime/drafters/head_tensors.h"
@@ -53,13 +54,8 @@ constexpr auto kEagleFields = std::to_array<KnownField>({
 });
 
 constexpr auto kLayerFields = join_fields(
-    kDecoderFields,
+    kLlamaBlockFields,
     std::to_array<KnownField>({
-        read_or_null("attention_bias"),
-        read_or_null("mlp_bias"),
-        read_or_null("layer_types"),
-        read_or_null("sliding_window"),
-        read_or_null("use_sliding_window"),
         read_or_null("max_window_layers"),
         harmless_if("qkv_bias", "[false]", "attention_bias says which biases there are"),
         harmless_if("bias", "[false]", "attention_bias and mlp_bias say which biases there are"),
