@@ -240,7 +240,11 @@ std::span<const Field<TokenizeParams>> fields<TokenizeParams>() {
 }
 
 void set_grammar(GuideParams& guide, std::string text) {
-  (text.find("::=") != std::string::npos ? guide.gbnf : guide.lark) = std::move(text);
+  // A text in braces is llguidance's list of grammars.
+  const size_t begin = text.find_first_not_of(" \t\r\n");
+  const bool is_list = begin != std::string::npos && text[begin] == '{';
+  const bool is_gbnf = !is_list && text.find("::=") != std::string::npos;
+  (is_gbnf ? guide.gbnf : guide.lark) = std::move(text);
 }
 
 OrderedJson to_json(const GuideParams& guide) {

@@ -61,10 +61,10 @@ void take_llguidance_options(SourceText& source, LlguidanceOptions& options) {
     // How it works, and what it prints: the answers are the same.
     const bool is_harmless =
         name == "no_forcing" || name == "verbose_errors" || name == "test_trace";
-    if (!is_harmless && name != "allow_initial_skip") {
+    if (!is_harmless && name != "allow_initial_skip" && name != "ignore_once") {
       source.refuse(begin,
                     "the option \"" + name + "\" of %llguidance isn't supported; " +
-                        "allow_initial_skip, skip_repetition and no_forcing are",
+                        "allow_initial_skip, ignore_once and no_forcing are",
                     Code::kUnsupported);
     }
     if (!value.is_boolean()) {
@@ -72,6 +72,7 @@ void take_llguidance_options(SourceText& source, LlguidanceOptions& options) {
                     Code::kInvalidArgument);
     }
     if (name == "allow_initial_skip") options.allow_initial_skip = value.get<bool>();
+    if (name == "ignore_once") options.skips_once = value.get<bool>();
   }
 }
 

@@ -1,9 +1,14 @@
 #include "engine/guide/lark_literals.h"
 
+#include <algorithm>
 #include <string_view>
+
+#include "engine/guide/regex.h"
 
 namespace tgi::guide {
 namespace {
+
+constexpr int32_t kMaxLarkCount = 1'000'000;
 
 [[noreturn]] void refuse_at(const SourceText& source, size_t place, const std::string& what) {
   source.refuse(place, what, Code::kInvalidArgument);
@@ -35,7 +40,48 @@ char32_t take_character(SourceText& source) {
   return value;
 }
 
+int32_t take_count(SourceText& source) {
+  const size_t begin = source.at;
+  int64_t value = 0;
+  for (; source.peek() >= '0' && source.peek() <= '9'; ++source.at)
+    value = std::min<int64_t>(value * 10 + (source.peek() - '0'), kMaxLarkCount + 1);
+  if (source.at == begin) source.refuse("expected a number");
+  if (value > kMaxLarkCount) {
+    refuse_at(source, begin,
+              "a repetition of more than " + std::to_string(kMaxLarkCount) + " times");
+  }
+  return static_cast<int32_t>(value);
+}
+
 }  // namespace
+
+bool is_lark_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+         c == '-';
+}
+
+std::string take_lark_word(SourceText& source, const std::string& what) {
+  const size_t begin = source.at;
+  while (is_lark_word(source.peek())) ++source.at;
+  if (source.at == begin) source.refuse("expected " + what);
+  return std::string(source.text.substr(begin, source.at - begin));
+}
+
+std::pair<int32_t, int32_t> take_lark_counts(SourceText& source, LarkCounts form) {
+  const size_t begin = source.at;
+  const bool braces = form == LarkCounts::kAfterBrace;
+  const int32_t min = braces && source.peek() == ',' ? 0 : take_count(source);
+  int32_t max = min;
+  if (braces) {
+    if (source.take(",")) max = source.peek() == '}' ? kUnbounded : take_count(source);
+    if (!source.take("}")) source.refuse("expected \"}\"");
+  } else if (source.take("..")) {
+    max = take_count(source);
+  }
+  if (max != kUnbounded && max < min)
+    refuse_at(source, begin, "a repetition whose largest number is less than its smallest");
+  return {min, max};
+}
 
 std::string take_lark_string(SourceText& source) {
   const size_t begin = source.at;

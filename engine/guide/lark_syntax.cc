@@ -13,29 +13,52 @@ namespace {
 using LarkKind = LarkNode::Kind;
 
 constexpr int32_t kMaxLarkNesting = 100;
-constexpr int32_t kMaxLarkCount = 1'000'000;
-
-bool is_word(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-         c == '-';
-}
 
 class LarkParser {
  public:
   explicit LarkParser(SourceText& source) : source_(source) {}
 
   LarkGrammar parse() {
-    for (skip(true); !source_.at_end(); skip(true)) {
+    parse_items();
+    grammar_.end = source_.at;
+    return std::move(grammar_);
+  }
+
+ private:
+  // In braces, as deep as that.
+  LarkParser(SourceText& source, int32_t nesting)
+      : source_(source), is_nested_(true), nesting_(nesting) {}
+
+  bool at_end() const { return source_.at_end() || (is_nested_ && source_.peek() == '}'); }
+
+  void parse_items() {
+    for (skip(true); !at_end(); skip(true)) {
       if (source_.peek() == '%') {
         parse_directive();
       } else {
         parse_definition();
       }
     }
-    return std::move(grammar_);
   }
 
- private:
+  // What stands in the braces behind %lark is a grammar by itself.
+  int32_t parse_nested(size_t place) {
+    skip(true);
+    if (!source_.take("{")) source_.refuse("expected \"{\" and a grammar");
+    count_nesting(place);
+    LarkParser inner(source_, nesting_);
+    LarkGrammar nested = inner.parse();
+    if (!source_.take("}")) refuse_at(place, "a grammar without its \"}\"");
+    --nesting_;
+    grammar_.nested.push_back(std::move(nested));
+    return static_cast<int32_t>(grammar_.nested.size()) - 1;
+  }
+
+  void count_nesting(size_t place) {
+    if (++nesting_ <= kMaxLarkNesting) return;
+    refuse_at(place, "more than " + std::to_string(kMaxLarkNesting) + " groups inside one another");
+  }
+
   int32_t add(LarkNode node) {
     grammar_.nodes.push_back(std::move(node));
     return static_cast<int32_t>(grammar_.nodes.size()) - 1;
@@ -58,12 +81,7 @@ class LarkParser {
     }
   }
 
-  std::string parse_word(const std::string& what) {
-    const size_t begin = source_.at;
-    while (is_word(source_.peek())) ++source_.at;
-    if (source_.at == begin) source_.refuse("expected " + what);
-    return std::string(source_.text.substr(begin, source_.at - begin));
-  }
+  std::string parse_word(const std::string& what) { return take_lark_word(source_, what); }
 
   void parse_directive() {
     const size_t begin = source_.at++;
@@ -127,7 +145,8 @@ class LarkParser {
       const size_t place = source_.at;
       const std::string name = parse_word("an attribute");
       const bool is_name = name == "capture" || name == "stop_capture";
-      if (!is_name && name != "lazy" && name != "suffix") refuse_attribute(place, name);
+      const bool is_end = name == "suffix" || name == "stop";
+      if (!is_name && !is_end && name != "lazy") refuse_attribute(place, name);
       if (name == "lazy") definition.is_lazy = true;
       skip(true);
       if (source_.take("=")) {
@@ -137,9 +156,12 @@ class LarkParser {
         const std::optional<int32_t> value = parse_atom();
         const bool fits = value && (!is_name || node_at(*value).kind == LarkKind::kString);
         if (!fits) refuse_at(value_place, is_name ? "expected a string" : "expected a terminal");
+        if (is_end && (definition.suffix >= 0 || definition.stop >= 0))
+          refuse_at(place, "a rule ends in one way: with one suffix or one stop");
         if (name == "suffix") definition.suffix = *value;
+        if (name == "stop") definition.stop = *value;
         skip(true);
-      } else if (name == "suffix") {
+      } else if (is_end) {
         source_.refuse("expected \"=\" and what the rule ends with");
       }
     } while (source_.take(","));
@@ -147,29 +169,35 @@ class LarkParser {
   }
 
   [[noreturn]] void refuse_attribute(size_t place, const std::string& name) const {
-    std::string what =
-        "the attribute \"" + name + "\" of a rule isn't supported; capture, lazy and suffix are";
-    if (name == "stop")
-      what += ": with suffix the rule ends with that text, which stays in the answer";
+    std::string what = "the attribute \"" + name +
+                       "\" of a rule isn't supported; capture, lazy, suffix and stop are";
     if (name == "max_tokens")
       what += ": limit the characters, /(.|\\n){0,200}/, or the tokens of the answer";
     if (name == "temperature") what += ": the temperature is that of the request";
     source_.refuse(place, what, Code::kUnsupported);
   }
 
+  [[noreturn]] void refuse_template() const {
+    source_.refuse_unsupported("templates aren't supported; rules with a number (name::_) are");
+  }
+
   const LarkNode& node_at(int32_t id) const { return grammar_.nodes[static_cast<size_t>(id)]; }
 
   void expect_end() {
     skip(false);
-    if (!source_.at_end() && source_.peek() != '\n') source_.refuse("expected a new line");
+    if (!at_end() && source_.peek() != '\n') source_.refuse("expected a new line");
   }
 
   void parse_definition() {
     const size_t begin = source_.at;
     while (source_.peek() == '?' || source_.peek() == '!') ++source_.at;  // shapes of trees
     const std::string name = parse_word("a rule, a terminal, or a directive");
-    if (source_.peek() == '{') source_.refuse_unsupported("rules with parameters aren't supported");
+    if (source_.peek() == '{') refuse_template();
     LarkDefinition definition{.name = name, .place = begin};
+    if (source_.take("::")) {
+      if (!source_.take("_")) source_.refuse("expected _, the parameter of the rule");
+      definition.has_parameter = true;
+    }
     if (source_.take("[")) parse_attributes(definition);
     if (source_.take(".")) {  // a priority: all ways to read a text are kept anyway
       source_.take("-");
@@ -197,15 +225,28 @@ class LarkParser {
 
   int32_t parse_alternatives() {
     const size_t begin = source_.at;
-    if (++nesting_ > kMaxLarkNesting) {
-      refuse_at(begin,
-                "more than " + std::to_string(kMaxLarkNesting) + " groups inside one another");
-    }
-    std::vector<int32_t> alternatives{parse_both()};
-    while (take_bar()) alternatives.push_back(parse_both());
+    count_nesting(begin);
+    std::vector<int32_t> alternatives{parse_alternative()};
+    while (take_bar()) alternatives.push_back(parse_alternative());
     --nesting_;
     if (alternatives.size() == 1) return alternatives[0];
     return add({.kind = LarkKind::kEither, .place = begin, .parts = std::move(alternatives)});
+  }
+
+  int32_t parse_alternative() {
+    const int32_t body = parse_both();
+    skip(groups_ > 0);
+    const size_t place = source_.at;
+    if (!at_condition()) return body;
+    source_.take("%if");
+    skip(false);
+    grammar_.conditions.push_back(take_lark_condition(source_));
+    const auto index = static_cast<int32_t>(grammar_.conditions.size()) - 1;
+    return add({.kind = LarkKind::kIf, .place = place, .index = index, .parts = {body}});
+  }
+
+  bool at_condition() const {
+    return source_.rest().starts_with("%if") && !is_lark_word(source_.peek(3));
   }
 
   int32_t parse_both() {
@@ -267,8 +308,11 @@ class LarkParser {
     }
     if (c == '<')
       return add({.kind = LarkKind::kToken, .place = begin, .tokens = parse_token_set(source_)});
-    if (c == '@')
-      source_.refuse_unsupported("references to other grammars (@...) aren't supported");
+    if (c == '@') {
+      ++source_.at;
+      std::string name = parse_word("the name of a grammar");
+      return add({.kind = LarkKind::kNamed, .place = begin, .text = std::move(name)});
+    }
     if (source_.take("%json")) {
       skip(true);
       return add({.kind = LarkKind::kJson, .place = begin, .json = take_json(source_)});
@@ -277,14 +321,21 @@ class LarkParser {
       skip(true);
       return add({.kind = LarkKind::kSubstring, .place = begin, .json = take_json(source_)});
     }
-    if (c == '%')
-      source_.refuse_unsupported("nested grammars (%lark) aren't supported; %json and %regex are");
-    if (!is_word(c) || c == '-') return std::nullopt;
+    if (source_.take("%lark"))
+      return add({.kind = LarkKind::kNested, .place = begin, .index = parse_nested(begin)});
+    if (c == '%' && !at_condition())
+      source_.refuse_unsupported("only %json, %regex, %lark and %if may stand in a rule");
+    if (!is_lark_word(c) || c == '-') return std::nullopt;
     std::string name = parse_word("a name");
+    if (source_.take("::")) {
+      grammar_.changes.push_back(take_lark_change(source_));
+      const auto index = static_cast<int32_t>(grammar_.changes.size()) - 1;
+      return add(
+          {.kind = LarkKind::kCall, .place = begin, .text = std::move(name), .index = index});
+    }
     if (source_.peek() == '{') {
       if (source_.peek(1) < '0' || source_.peek(1) > '9')
-        if (source_.peek(1) != ',')
-          source_.refuse_unsupported("rules with parameters aren't supported");
+        if (source_.peek(1) != ',') refuse_template();
     }
     return add({.kind = LarkKind::kName, .place = begin, .text = std::move(name)});
   }
@@ -303,39 +354,12 @@ class LarkParser {
       if (last < first) refuse_at(begin, "a range that ends before it begins");
       return add({.kind = LarkKind::kRange, .place = begin, .first = first, .last = last});
     }
-    const bool ignore_case = source_.peek() == 'i' && !is_word(source_.peek(1));
+    const bool ignore_case = source_.peek() == 'i' && !is_lark_word(source_.peek(1));
     if (ignore_case) ++source_.at;
     return add({.kind = LarkKind::kString,
                 .place = begin,
                 .text = std::move(text),
                 .ignore_case = ignore_case});
-  }
-
-  int32_t parse_count() {
-    const size_t begin = source_.at;
-    int64_t value = 0;
-    for (; source_.peek() >= '0' && source_.peek() <= '9'; ++source_.at)
-      value = std::min<int64_t>(value * 10 + (source_.peek() - '0'), kMaxLarkCount + 1);
-    if (source_.at == begin) source_.refuse("expected a number");
-    if (value > kMaxLarkCount)
-      refuse_at(begin, "a repetition of more than " + std::to_string(kMaxLarkCount) + " times");
-    return static_cast<int32_t>(value);
-  }
-
-  // ~n, ~n..m, {n}, {n,}, {,m}, {n,m}
-  std::pair<int32_t, int32_t> parse_range_of_counts(bool braces) {
-    const size_t begin = source_.at;
-    const int32_t min = braces && source_.peek() == ',' ? 0 : parse_count();
-    int32_t max = min;
-    if (braces) {
-      if (source_.take(",")) max = source_.peek() == '}' ? kUnbounded : parse_count();
-      if (!source_.take("}")) source_.refuse("expected \"}\"");
-    } else if (source_.take("..")) {
-      max = parse_count();
-    }
-    if (max != kUnbounded && max < min)
-      refuse_at(begin, "a repetition whose largest number is less than its smallest");
-    return {min, max};
   }
 
   int32_t parse_repetitions(int32_t atom) {
@@ -358,9 +382,9 @@ class LarkParser {
       } else if (source_.peek() == '~' && digit_after_tilde()) {
         ++source_.at;
         skip(false);
-        range = parse_range_of_counts(false);
+        range = take_lark_counts(source_, LarkCounts::kAfterTilde);
       } else if (source_.take("{")) {
-        range = parse_range_of_counts(true);
+        range = take_lark_counts(source_, LarkCounts::kAfterBrace);
       } else {
         source_.at = begin;
         return atom;
@@ -375,6 +399,7 @@ class LarkParser {
 
   SourceText& source_;
   LarkGrammar grammar_;
+  bool is_nested_ = false;
   int32_t nesting_ = 0;
   int32_t groups_ = 0;
 };

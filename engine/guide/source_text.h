@@ -13,6 +13,7 @@ namespace tgi::guide {
 struct SourceText {
   std::string_view text;
   size_t at = 0;
+  std::string title = "the grammar";
 
   bool at_end() const { return at >= text.size(); }
   char peek(size_t ahead = 0) const { return at + ahead < text.size() ? text[at + ahead] : '\0'; }
@@ -32,7 +33,7 @@ struct SourceText {
     const auto column = count_utf8_characters(before.substr(line_begin)) + 1;
     std::string_view found = text.substr(place, text.find('\n', place) - place);
     if (found.size() > kShown) found = found.substr(0, character_begin(found, kShown));
-    throw Error(code, "the grammar, line " + std::to_string(line) + ", column " +
+    throw Error(code, title + ", line " + std::to_string(line) + ", column " +
                           std::to_string(column) + ": " + what +
                           (place == text.size() ? ", found the end"
                            : found.empty()      ? ", found the end of the line"

@@ -120,6 +120,83 @@ TEST_CASE("lark_of_llguidance_is_read") {
   CHECK(accepts(read_lark, "start: %json true", "[1]"));
 }
 
+TEST_CASE("rules_of_lark_with_a_stop_have_the_texts_without_it") {
+  const std::string ended = "start: text \"<end>\"\ntext[stop=\"<end>\"]: /(.|\\n)*/\n";
+  CHECK(accepts(read_lark, ended, "a\nb<end>"));
+  CHECK(accepts(read_lark, ended, "<end>"));
+  CHECK_FALSE(accepts(read_lark, ended, "a<end>b<end>"));
+  CHECK_FALSE(accepts(read_lark, ended, "a"));
+  const std::string other = "start: text[\"b\"]\ntext[capture, stop=/[;,]/]: /[^b]*/\n";
+  CHECK(accepts(read_lark, other, "foob"));
+  CHECK(accepts(read_lark, other, "foo"));
+  CHECK_FALSE(accepts(read_lark, other, "fo,o"));
+  // The empty stop is the end of an answer: all texts are there.
+  CHECK(accepts(read_lark, "start: a \"b\"\na[stop=\"\"]: /[ac]*/\n", "acab"));
+}
+
+TEST_CASE("lark_within_lark_is_a_grammar_by_itself") {
+  const std::string nested =
+      "start: /[ab]+/ foobar \"!\"\nfoobar: %lark {\n  start: X | \"Bar\" # }\n  X: \"foo\"\n"
+      "  %ignore / /\n}\nX: \"not this\"\n";
+  for (const char* text : {"afoo!", "abfoo !", "aaaaaaBar!"})
+    CHECK(accepts(read_lark, nested, text));
+  for (const char* text : {"a!", "anot this!", "a foo!"})
+    CHECK_FALSE(accepts(read_lark, nested, text));
+  CHECK(accepts(read_lark, "start: (%lark { start: \"a\" | start \"b\" } \";\"){2}", "ab;a;"));
+}
+
+TEST_CASE("grammars_of_a_list_name_each_other") {
+  const std::string list = R"({"grammars": [
+      {"lark_grammar": "start: \"f(\" @arguments \")\" | @word"},
+      {"name": "arguments", "json_schema": {"type": "array", "items": {"const": 1}}},
+      {"name": "word", "lark_grammar": "start: /[a-z]+/ [\"-\" @word]"}]})";
+  for (const char* text : {"f([1,1])", "a-bc-d"}) CHECK(accepts(read_lark, list, text));
+  for (const char* text : {"f([2])", "a-", "f("}) CHECK_FALSE(accepts(read_lark, list, text));
+  CHECK(accepts(read_lark, R"({"grammars": [{"json_schema": {"const": "::="}}]})", "\"::=\""));
+}
+
+TEST_CASE("rules_of_lark_with_a_number_have_a_copy_for_each") {
+  const std::string permutation =
+      "start : perm::0x0\nperm::_ : \"\" %if is_ones([0:3])\n"
+      "  | \"a\" perm::set_bit(0) %if bit_clear(0)\n"
+      "  | \"b\" perm::set_bit(1) %if bit_clear(1)\n"
+      "  | \"c\" perm::set_bit(2) %if not(bit_set(2))\n";
+  for (const char* text : {"abc", "cab", "bca"}) CHECK(accepts(read_lark, permutation, text));
+  for (const char* text : {"ab", "aab", "abca", ""})
+    CHECK_FALSE(accepts(read_lark, permutation, text));
+
+  const std::string counted =
+      "start: aa::0\naa::_: \"a\" aa::incr(_) %if lt(_, 20)\n | bb::_\n"
+      "bb::_: \"b\" bb::incr(_) %if lt(_, 20)\n | \"\"\n";
+  CHECK(accepts(read_lark, counted, "aaabb"));
+  CHECK(accepts(read_lark, counted, std::string(12, 'a') + std::string(8, 'b')));
+  CHECK_FALSE(accepts(read_lark, counted, std::string(13, 'a') + std::string(8, 'b')));
+  CHECK_FALSE(accepts(read_lark, counted, "aba"));
+
+  const std::string chosen =
+      "start: some::0\nsome::_: \"\" %if and(bit_count_ge(_, 1), bit_count_le([0:3], 2))\n"
+      "  | (\"a\" some::set_bit(0) %if bit_clear(0) | \"b\" some::set_bit(1) %if bit_clear(1)\n"
+      "  | \"c\" some::bit_or(4) %if eq([2:3], 0))\n";
+  for (const char* text : {"a", "cb", "ba"}) CHECK(accepts(read_lark, chosen, text));
+  for (const char* text : {"", "abc", "aa"}) CHECK_FALSE(accepts(read_lark, chosen, text));
+
+  const std::string down =
+      "start: \"<\" left::0x2 \">\" \"!\"\nleft::_: \"\" %if or(is_zeros(_), ne(_, _x))\n";
+  CHECK_THAT(refusal(read_lark, down), Catch::Contains("expected a number"));
+  const std::string steps =
+      "start: n::18446744073709551615\nn::_: \"x\" n::bit_and(3) %if gt(_, 3)\n"
+      "  | \"y\" n::decr([0:2]) %if and(le(_, 3), ge(_, 1))\n | \"z\" %if is_zeros([0:2])\n";
+  CHECK(accepts(read_lark, steps, "xyyyz"));
+  CHECK_FALSE(accepts(read_lark, steps, "xyyz"));
+  CHECK_FALSE(accepts(read_lark, steps, "xyyyyz"));
+  const std::string stays =
+      "start: n::1\nn::_: \"+\" n::incr([0:1]) | \"=\" %if eq(_, 1) | \"-\" n::clear_bit(0)\n"
+      "  | \".\" n::decr([0:64]) %if eq(_, 0)\n";
+  CHECK(accepts(read_lark, stays, "++="));
+  CHECK(accepts(read_lark, stays, "-..+="));
+  CHECK_FALSE(accepts(read_lark, stays, "-="));
+}
+
 TEST_CASE("lazy_rules_of_lark_end_as_soon_as_they_can") {
   const char* const lazy =
       "start: head /[0-9]+/ end\nhead[lazy]: /(.|\\n)*/ \"<f=\"\nend[suffix=\"</f>\"]: /.*/\n";
@@ -245,10 +322,48 @@ TEST_CASE("errors_of_lark_say_where") {
   CHECK_THAT(refusal(read_lark, "start: A\nA: %json {}"),
              Catch::Contains("only be used in a rule"));
   CHECK_THAT(refusal(read_lark, "start: %regex {}"), Catch::Contains("substring_words"));
-  CHECK_THAT(refusal(read_lark, "start: %lark { start: \"a\" }"),
-             Catch::Contains("%json and %regex are"));
-  CHECK_THAT(refusal(read_lark, "start[stop=\"x\"]: /a*/\n"),
-             Catch::Contains("with suffix the rule ends"));
+  CHECK_THAT(refusal(read_lark, "start: A\nA: %lark { start: \"a\" }"),
+             Catch::Contains("only be used in a rule"));
+  CHECK_THAT(refusal(read_lark, "start: %lark { start: \"a\"\n"), Catch::Contains("without its"));
+  CHECK_THAT(refusal(read_lark, "start: %lark {\n  x: \"a\"\n}\n"),
+             Catch::Contains("line 3") && Catch::Contains("no rule \"start\""));
+  CHECK_THAT(refusal(read_lark, "start[stop=\"x\", suffix=\"y\"]: /a*/\n"),
+             Catch::Contains("ends in one way"));
+  CHECK_THAT(refusal(read_lark, "start: @other\n"), Catch::Contains("no grammar is named"));
+  CHECK_THAT(refusal(read_lark, R"({"grammars": [{"lark_grammar": "start: 1"}]})"),
+             Catch::Contains("the grammar, line 1, column 8"));
+  CHECK_THAT(refusal(read_lark, R"({"grammars": [{"lark_grammar": "start: @a"},)"
+                                R"({"name": "a", "lark_grammar": "start: b"}]})"),
+             Catch::Contains("the grammar \"a\", line 1, column 8"));
+  CHECK_THAT(
+      refusal(read_lark, R"({"grammars": [{"lark_grammar": "start: \"a\""}], "max_tokens": 3})"),
+      Catch::Contains("\"max_tokens\" of the list"));
+  CHECK_THAT(refusal(read_lark, R"({"grammars": []})"), Catch::Contains("at least one"));
+  CHECK_THAT(refusal(read_lark, R"({"grammars": [{}]})"), Catch::Contains("either"));
+  CHECK_THAT(refusal(read_lark, R"({"grammars": )"), Catch::Contains("line 1"));
+  CHECK_THAT(refusal(read_lark, R"({"grammars": [{"name": "a", "json_schema": {}}, )"
+                                R"({"name": "a", "json_schema": {}}]})"),
+             Catch::Contains("two grammars"));
+  CHECK_THAT(refusal(read_lark, R"({"grammars": [{"json_schema": {"type": "x"}}]})"),
+             Catch::Contains("the grammar: "));
+  // Rules with a number.
+  CHECK_THAT(refusal(read_lark, "start: a\na::_: \"x\"\n"), Catch::Contains("needs a number"));
+  CHECK_THAT(refusal(read_lark, "start: a::1\na: \"x\"\n"), Catch::Contains("has no parameter"));
+  CHECK_THAT(refusal(read_lark, "start: a::_\na::_: \"x\"\n"),
+             Catch::Contains("expected a number"));
+  CHECK_THAT(refusal(read_lark, "start: \"x\" %if is_ones(_)\n"), Catch::Contains("no parameter"));
+  CHECK_THAT(refusal(read_lark, "start::_: \"x\"\n"), Catch::Contains("can't have a parameter"));
+  CHECK_THAT(refusal(read_lark, "start: a::1\na::_: \"x\" %if odd(_)\n"),
+             Catch::Contains("line 2, column 15") && Catch::Contains("isn't known"));
+  CHECK_THAT(refusal(read_lark, "start: a::twice(3)\na::_: \"x\"\n"),
+             Catch::Contains("isn't known"));
+  CHECK_THAT(refusal(read_lark, "start: a::set_bit(64)\n"), Catch::Contains("at most 63"));
+  CHECK_THAT(refusal(read_lark, "start: a::1\na::_: \"x\" %if eq([3:3], 0)\n"),
+             Catch::Contains("end before they begin"));
+  CHECK_THAT(refusal(read_lark, "start: a::99999999999999999999\n"), Catch::Contains("64 bits"));
+  CHECK_THAT(refusal(read_lark, "start: a::0\na::_: \"x\" a::incr(_) | \"y\"\n"),
+             Catch::Contains("different numbers"));
+  CHECK_THAT(refusal(read_lark, "start: a{b}\na{x}: x\nb: \"y\"\n"), Catch::Contains("templates"));
   CHECK_THAT(refusal(read_lark, "start[max_tokens=3]: /a*/\n"),
              Catch::Contains("limit the characters"));
   CHECK_THAT(refusal(read_lark, "start[lazy]: \"a\" b\nb: \"c\"\n"),

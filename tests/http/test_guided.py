@@ -27,6 +27,7 @@ FORMATS = {
 }
 GBNF = 'root ::= ("yes" | "no") " " [0-9]{2}'
 LARK = 'start: ("yes" | "no") " " /[0-9]{2}/'
+LIST = json.dumps({"grammars": [{"lark_grammar": 'start: @word " " /[0-9]{2}/'}, {"name": "word", "lark_grammar": 'start: "yes" | "no" //::=\n'}]})
 YES_NO = re.compile(r"(yes|no) [0-9]{2}")
 
 
@@ -72,7 +73,7 @@ def test_json_object_is_any_object(api):
 @pytest.mark.parametrize("fields, pattern", [
     ({"response_format": {"type": "regex", "value": "[0-9]{3}-[a-f]+"}}, r"[0-9]{3}-[a-f]+"),
     ({"grammar": GBNF}, YES_NO), ({"grammar": LARK}, YES_NO),
-    ({"guided_grammar": GBNF}, YES_NO),
+    ({"guided_grammar": GBNF}, YES_NO), ({"guided_grammar": LIST}, YES_NO),
     ({"guided_regex": r"\d+(\.\d\d)?"}, r"\d+(\.\d\d)?"),
     ({"guided_choice": ["a cat", "a dog"]}, r"a (cat|dog)"),
     ({"structured_outputs": {"choice": ["a cat", "a dog"]}}, r"a (cat|dog)"),
