@@ -22,6 +22,7 @@ constexpr GgufArchitecture kArchitectures[] = {
     {"cohere2moe", read_cohere2moe},
     {"command-r", read_command_r},
     {"dbrx", read_dbrx},
+    {"deepseek", read_deepseek},
     {"deepseek2", read_deepseek2},
     {"deepseek32", read_deepseek32},
     {"dots1", read_dots1},

@@ -19,6 +19,7 @@ void read_cohere2(ModelReader& model);
 void read_cohere2moe(ModelReader& model);
 void read_command_r(ModelReader& model);
 void read_dbrx(ModelReader& model);
+void read_deepseek(ModelReader& model);
 void read_deepseek2(ModelReader& model);
 void read_deepseek32(ModelReader& model);
 void read_dots1(ModelReader& model);

@@ -97,10 +97,13 @@ void read_deepseek_experts(const JsonReader& config,
   read_experts(config, fields, model);
   read_expert_groups(config, fields, model);
   model.experts.has_choice_bias = true;
+  read_shared_experts(config, defaults.default_num_shared, model);
+}
+
+void read_shared_experts(const JsonReader& config, int64_t fallback, ModelConfig& model) {
   const int64_t num_shared = config.has("n_shared_experts") ? config.integer("n_shared_experts")
-                             : config.json().contains("n_shared_experts")
-                                 ? 0
-                                 : defaults.default_num_shared;
+                             : config.json().contains("n_shared_experts") ? 0
+                                                                          : fallback;
   if (num_shared == 0) return;
   const int64_t shared = num_shared * model.experts.intermediate_size;
   model.experts.shared_intermediate_size =
@@ -148,13 +151,16 @@ bool read_mlp_layer_types(const JsonReader& config, ModelConfig& model) {
   return true;
 }
 
-void read_first_sparse_layer(const JsonReader& config, int64_t fallback, ModelConfig& model) {
+void read_first_sparse_layer(const JsonReader& config,
+                             int64_t fallback,
+                             ModelConfig& model,
+                             int32_t step) {
   const int64_t first = config.integer_or("first_k_dense_replace", fallback);
   if (first < 0) {
     refuse_value(config, "first_k_dense_replace", fmt::format("expected 0 or more, got {}", first));
   }
   for (int64_t i = first; i < model.num_layers; ++i) {
-    model.layers[static_cast<size_t>(i)].mlp = MlpKind::kExperts;
+    if (i % step == 0) model.layers[static_cast<size_t>(i)].mlp = MlpKind::kExperts;
   }
 }
 

@@ -99,6 +99,9 @@ void read_deepseek_experts(const JsonReader& config,
                            const ExpertFields& defaults,
                            ModelConfig& model);
 
+// n_shared_experts of them as one MLP; null is none. REQUIRES: read_experts.
+void read_shared_experts(const JsonReader& config, int64_t fallback, ModelConfig& model);
+
 void use_experts_in_all_layers(ModelConfig& model);
 
 // Qwen's way: in every decoder_sparse_step-th layer that mlp_only_layers does not name.
@@ -108,7 +111,10 @@ void read_sparse_steps(const JsonReader& config, ModelConfig& model);
 // changed. Throws kInvalidArgument where it has another length or other entries.
 bool read_mlp_layer_types(const JsonReader& config, ModelConfig& model);
 
-// From layer first_k_dense_replace on.
-void read_first_sparse_layer(const JsonReader& config, int64_t fallback, ModelConfig& model);
+// From layer first_k_dense_replace on, those whose number is a multiple of `step`.
+void read_first_sparse_layer(const JsonReader& config,
+                             int64_t fallback,
+                             ModelConfig& model,
+                             int32_t step = 1);
 
 }  // namespace tgi

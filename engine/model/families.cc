@@ -19,6 +19,7 @@ extern const Architecture kMinistral3, kGraniteMoe, kGraniteMoeShared, kFlexOlmo
 extern const Architecture kGptOss, kInternlm3, kCwm, kExaoneMoe, kHunyuanMoe, kDbrx;
 extern const Architecture kLfm2, kMamba, kFalconMamba, kMamba2, kGraniteHybrid, kQwen3Next,
     kFalconH1, kJamba, kNemotronH, kLfm2Moe;
+extern const Architecture kDeepSeek, kHyV4VlText, kHyV4Vl;
 extern const Architecture kDeepSeekV2, kDeepSeekV3, kGlm4MoeLite, kMiniCpm3, kMistral4, kYoutu;
 extern const Architecture kBert, kRoberta, kDistilBert, kModernBert, kMpNet, kNomicBert, kGte,
     kElectra, kAlbert, kEuroBert, kJinaEmbeddings3, kOwnGte, kDeberta, kDebertaV2, kJinaBert,
@@ -125,6 +126,7 @@ constexpr std::array kArchitectures = {
     &kJamba,
     &kNemotronH,
     &kLfm2Moe,
+    &kDeepSeek,
     &kDeepSeekV2,
     &kDeepSeekV3,
     &kDeepSeekV32,
@@ -154,6 +156,8 @@ constexpr std::array kArchitectures = {
     &kMellum,
     &kHyV3,
     &kHyV4,
+    &kHyV4VlText,
+    &kHyV4Vl,
     &kCohere2Moe,
     &kGptNeo,
     &kApertus,

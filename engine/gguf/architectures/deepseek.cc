@@ -1,8 +1,9 @@
-// DeepSeek V2 to V3.2, GLM 5, Mistral 4 and who took their latent attention. The matrix from
+// DeepSeek, its first MoE, V2 to V3.2, GLM 5, Mistral 4 and who took their latent attention. The matrix from
 // latents to heads is stored as two: that of keys transposed.
 #include <fmt/format.h>
 
 #include <string>
+#include <tuple>
 
 #include "base/error.h"
 #include "engine/gguf/architectures.h"
@@ -197,6 +198,31 @@ void read_deepseek2(ModelReader& model) {
   if (is_third) return;
   config["topk_method"] =
       config.at("n_group").get<int64_t>() > 1 ? "group_limited_greedy" : "greedy";
+}
+
+// The first DeepSeek MoE: Llama's attention. Its experts' weights are neither normed nor scaled.
+void read_deepseek(ModelReader& model) {
+  read_decoder(model, "DeepseekForCausalLM", "deepseek");
+  read_deepseek_experts(model);
+  expect_gating(model, kGatingSoftmax);
+  Json& config = model.config;
+  for (const auto& [key, name, expected] :
+       {std::tuple{"expert_group_count", "n_group", Json(1)},
+        std::tuple{"expert_group_used_count", "topk_group", Json(1)},
+        std::tuple{"expert_weights_scale", "routed_scaling_factor", Json(1.0)}}) {
+    if (config.at(name) != expected) {
+      throw Error(Code::kUnsupported,
+                  fmt::format("{}.{}: {}, expected {}", model.architecture(), key,
+                              config.at(name).dump(), expected.dump()));
+    }
+    config.erase(name);
+  }
+  read_attention_bias(model);
+  name_outer(model);
+  name_norms(model);
+  name_rotated_attention(model);
+  name_mlp(model);
+  name_deepseek_experts(model);
 }
 
 }  // namespace tgi::gguf

@@ -1,7 +1,8 @@
 // Hunyuan 4: DeepSeek V3.2's latent attention and experts, with a sink for each head and gates of
 // what is attended to; an indexer in some layers, which others see what it chose by; experts whose
 // gates are held within a limit. The hidden states are several streams, which are connected to
-// every branch. Source: models/hy_v4 in `transformers`.
+// every branch. Hy 4 with eyes has a larger one of these inside. Source: models/hy_v4 and hy_v4_vl
+// in `transformers`.
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -13,6 +14,7 @@
 #include "engine/model/indexer_fields.h"
 #include "engine/model/known_fields.h"
 #include "engine/model/latent_fields.h"
+#include "engine/model/multimodal_fields.h"
 #include "engine/model/rope.h"
 
 namespace tgi {
@@ -26,10 +28,27 @@ void read_connected_streams(const JsonReader& config, ModelConfig& model) {
                    .adds_eps_to_branch = true};
 }
 
+struct HySizes {
+  int64_t hidden = 2816;
+  int64_t layers = 34;
+  int64_t heads = 32;
+  int64_t intermediate = 6912;
+  int64_t expert_intermediate = 768;
+  int64_t query_rank = 1536;
+  int64_t index_heads = 16;
+};
+
+// What differs between the two.
+struct HyTraits {
+  HySizes defaults{};
+  bool rotates_pairs = false;  // neighbours of a head, rather than its halves
+};
+
 // The first layer and every fourth behind it choose, unless the file says otherwise. The last
 // columns of a head are rotated.
-void read_hy_indexer(const JsonReader& config, ModelConfig& model) {
-  read_sparse_attention(config, {.default_num_heads = 16}, false, model);
+void read_hy_indexer(const JsonReader& config, const HyTraits& traits, ModelConfig& model) {
+  read_sparse_attention(config, {.default_num_heads = traits.defaults.index_heads},
+                        traits.rotates_pairs, model);
   model.indexer.norm_eps = model.norm_eps;
   model.indexer.first_rotated = model.indexer.head_dim - model.latent.rotary_dim;
   if (config.has("indexer_types")) return read_indexer_types(config, model);
@@ -39,23 +58,27 @@ void read_hy_indexer(const JsonReader& config, ModelConfig& model) {
   }
 }
 
-ModelConfig read_hy_v4(const JsonReader& config) {
-  ModelConfig model =
-      read_decoder_config(config, latent_decoder_fields({.default_vocab_size = 120832,
-                                                         .default_hidden_size = 2816,
-                                                         .default_num_layers = 34,
-                                                         .default_num_heads = 32,
-                                                         .default_intermediate = 6912,
-                                                         .default_max_positions = 262144,
-                                                         .default_norm_eps = 1e-5,
-                                                         .default_bos = 120000,
-                                                         .default_eos = 120025}));
-  read_latent_attention(config, {.default_kept_dim = 192, .default_value_dim = 256},
-                        {.interleaved = false}, model);
+ModelConfig read_hy_v4_of(const JsonReader& config, const HyTraits& traits) {
+  const HySizes& defaults = traits.defaults;
+  ModelConfig model = read_decoder_config(
+      config, latent_decoder_fields({.default_vocab_size = 120832,
+                                     .default_hidden_size = defaults.hidden,
+                                     .default_num_layers = defaults.layers,
+                                     .default_num_heads = defaults.heads,
+                                     .default_intermediate = defaults.intermediate,
+                                     .default_max_positions = 262144,
+                                     .default_norm_eps = 1e-5,
+                                     .default_bos = 120000,
+                                     .default_eos = 120025}));
+  read_latent_attention(config,
+                        {.default_query_rank = defaults.query_rank,
+                         .default_kept_dim = 192,
+                         .default_value_dim = 256},
+                        {.interleaved = traits.rotates_pairs}, model);
   read_deepseek_experts(config,
                         {.default_num_experts = 256,
                          .default_top_k = 8,
-                         .default_intermediate = 768,
+                         .default_intermediate = defaults.expert_intermediate,
                          .default_scale = 2.827},
                         model);
   if (!read_mlp_layer_types(config, model)) {
@@ -63,10 +86,27 @@ ModelConfig read_hy_v4(const JsonReader& config) {
   }
   const float limit = read_positive(config, "swiglu_limit", 10.0);
   for (LayerPlan& layer : model.layers) layer.expert_limits = {.limit = limit, .up_limit = limit};
-  read_hy_indexer(config, model);
+  read_hy_indexer(config, traits, model);
   read_connected_streams(config, model);
   model.has_output_gate = true;
   model.latent.gates_values = true;
+  return model;
+}
+
+ModelConfig read_hy_v4(const JsonReader& config) {
+  return read_hy_v4_of(config, {});
+}
+
+ModelConfig read_hy_v4_vl_text(const JsonReader& config) {
+  ModelConfig model = read_hy_v4_of(config, {.defaults = {.hidden = 6144,
+                                                          .layers = 78,
+                                                          .heads = 64,
+                                                          .intermediate = 18432,
+                                                          .expert_intermediate = 2048,
+                                                          .query_rank = 2048,
+                                                          .index_heads = 32},
+                                             .rotates_pairs = true});
+  model.latent.norm_eps = model.norm_eps;
   return model;
 }
 
@@ -84,6 +124,11 @@ constexpr auto kHyV4Fields = join_fields(
     kLatentFields,
     kDecoderFields,
     kDeepSeekExpertFields);
+
+constexpr auto kHyV4VlTextNames = std::to_array<std::string_view>({"HYV4VLTextModel"});
+constexpr auto kHyV4VlTextTypes = std::to_array<std::string_view>({"hy_v4_vl_text"});
+constexpr auto kHyV4VlNames = std::to_array<std::string_view>({"HYV4VLForConditionalGeneration"});
+constexpr auto kHyV4VlTypes = std::to_array<std::string_view>({"hy_v4_vl"});
 
 constexpr auto kHyV4Names = std::to_array<std::string_view>({"HYV4ForCausalLM"});
 constexpr auto kHyV4Types = std::to_array<std::string_view>({"hy_v4"});
@@ -138,6 +183,9 @@ constexpr auto kHyV4Ignored = [] {
   return out;
 }();
 
+constexpr auto kHyV4VlIgnored =
+    std::to_array<std::string_view>({"vision_tower.*", "vit.*", "perceive.*", "patch_merger.*"});
+
 }  // namespace
 
 extern const Architecture kHyV4;
@@ -153,5 +201,19 @@ constexpr Architecture kHyV4 = {
     .renames = kHyV4Renames,
     .ignored = kHyV4Ignored,
 };
+
+extern const Architecture kHyV4VlText, kHyV4Vl;
+constexpr Architecture kHyV4VlText = [] {
+  Architecture text = kHyV4;
+  text.names = kHyV4VlTextNames;
+  text.model_types = kHyV4VlTextTypes;
+  text.read_config = read_hy_v4_vl_text;
+  return text;
+}();
+constexpr Architecture kHyV4Vl = multimodal_of(kHyV4VlNames,
+                                               kHyV4VlTypes,
+                                               R"({"model_type": "hy_v4_vl_text"})",
+                                               kMultimodalFields,
+                                               kHyV4VlIgnored);
 
 }  // namespace tgi

@@ -1,0 +1,39 @@
+"""The first DeepSeek MoE, and Hunyuan 4 with eyes: see make_tiny_checkpoints."""
+
+from .chosen import HYV4
+from .experts import CORRECTION, DEEPSEEK2
+from .latent import YARN
+from .spelling import without
+from .wrapped import NEWEST, SMALL, UNTIED, seeing
+
+DEEPSEEK = without(DEEPSEEK2, "kv_lora_rank", "q_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim", "topk_method",
+                   "n_group", "topk_group", "routed_scaling_factor") | dict(
+    architectures=["DeepseekForCausalLM"], model_type="deepseek", num_key_value_heads=2, num_hidden_layers=3)
+HYV4_TEXT = without(HYV4, "architectures", "rope_theta") | UNTIED | dict(
+    model_type="hy_v4_vl_text", rms_norm_eps=1e-4,
+    rope_parameters=dict(rope_type="default", rope_theta=10000.0, mrope_section=[1, 1, 0]))
+VISION = without(SMALL, "image_size") | dict(model_type="hy_v4_vl_vision", out_hidden_size=24, max_image_size=64)
+
+# name -> (config.json, storage)
+MODELS = {
+    "deepseek-moe": (DEEPSEEK, {}),
+    "deepseek-moe-every-second-f16": (
+        DEEPSEEK | dict(num_hidden_layers=4, moe_layer_freq=2, norm_topk_prob=True, num_experts_per_tok=3, n_shared_experts=None,
+                        attention_bias=True, num_attention_heads=3, num_key_value_heads=3, first_k_dense_replace=0,
+                        torch_dtype="float16"), {"shards": 2}),
+    "deepseek-moe-one-expert": (
+        DEEPSEEK | dict(num_experts_per_tok=1, norm_topk_prob=True, n_shared_experts=1, n_routed_experts=5, num_key_value_heads=4,
+                        rope_scaling=dict(type="linear", factor=2.0)), {}),
+    "deepseek-dense": (
+        without(DEEPSEEK, "n_routed_experts", "n_shared_experts", "num_experts_per_tok") | dict(
+            n_routed_experts=None, n_shared_experts=None, num_experts_per_tok=None, num_key_value_heads=None), {}),
+    "hy-v4-vl": (seeing("HYV4VL", "hy_v4_vl", HYV4_TEXT, VISION), NEWEST | CORRECTION),
+    "hy-v4-vl-yarn-f16": (
+        seeing("HYV4VL", "hy_v4_vl", HYV4_TEXT | dict(
+            hc_mult=2, rms_norm_eps=1e-6, index_topk=33, index_n_heads=7, v_head_dim=11, qk_rope_head_dim=6,
+            rope_parameters=dict(YARN | dict(rope_type="yarn", rope_theta=10000.0, mrope_section=[1, 1, 1]))), VISION,
+            torch_dtype="float16"), NEWEST | CORRECTION | {"shards": 2}),
+    "hy-v4-vl-three-streams": (
+        seeing("HYV4VL", "hy_v4_vl", without(HYV4_TEXT, "mlp_layer_types", "indexer_types") | dict(
+            hc_mult=3, num_hidden_layers=4, index_topk=2048, n_shared_experts=2, rms_norm_eps=1e-3), VISION), NEWEST | CORRECTION),
+}
