@@ -2,8 +2,10 @@
 // cached keys is a panel of a matrix, so that scores are what matmul gives for it, with the same
 // bits on every instruction set.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -43,6 +45,7 @@ void weigh_heads(const float* products,
 // Where a query chooses single tokens, and all its heads see the same keys, these are gathered:
 // what is not chosen costs nothing. Chosen blocks are whole tiles, or nearly so.
 bool CpuDevice::gathers_keys(const AttentionArgs& args) const {
+  if (args.entries.tokens_per_entry > 0) return true;
   return args.seen.heads_per_choice > 0 && choices_.block_size() == 1 &&
          choices_.num_choices() == 1 && args.latent_dim > 0 && args.sliding_window == 0 &&
          args.attention_chunk == 0 && !is_cache_code(kv_->layout().dtype);
@@ -64,17 +67,46 @@ void CpuDevice::attend_gathered(const AttentionArgs& args) {
         const int64_t row = batch_->cu_seqlens_q[sequence] + query;
         std::vector<int32_t>& positions = scratch_[static_cast<size_t>(thread)].gathered;
         const int64_t position = token_places_[static_cast<size_t>(row)].context_index;
-        TokenChoices::list(choices_.of_query(row), position, positions);
         AttentionBlock block = attention_block(args, sequence, 0, thread);
+        if (args.entries.tokens_per_entry > 0) {
+          list_window_and_entries(args, sequence, row, positions, block);
+        } else {
+          TokenChoices::list(choices_.of_query(row), position, positions);
+        }
         block.first_row = static_cast<int32_t>(query * args.num_heads + first_head);
         block.num_rows = static_cast<int32_t>(std::min(rows_per_task, args.num_heads - first_head));
         // Where all are seen they are so where they lie, with the same bits.
-        if (std::ssize(positions) <= position) {
+        if (block.entries != nullptr || std::ssize(positions) <= position) {
           block.gathered = positions.data();
           block.num_gathered = static_cast<int32_t>(positions.size());
         }
         kernel(block);
       });
+}
+
+// The window's tokens, and behind them the entries that the query sees.
+void CpuDevice::list_window_and_entries(const AttentionArgs& args,
+                                        size_t sequence,
+                                        int64_t row,
+                                        std::vector<int32_t>& positions,
+                                        AttentionBlock& block) const {
+  const SeenEntries& entries = args.entries;
+  const int64_t position = token_places_[static_cast<size_t>(row)].context_index;
+  const int64_t num_entries = entries.count(position);
+  positions.clear();
+  if (args.seen.heads_per_choice > 0) {
+    TokenChoices::list(choices_.of_query(row), num_entries - 1, positions);
+  } else {
+    positions.resize(static_cast<size_t>(num_entries));
+    std::iota(positions.begin(), positions.end(), 0);
+  }
+  for (int32_t& entry : positions) entry = static_cast<int32_t>(entries.position_of(entry));
+  const int64_t first = std::max<int64_t>(0, position - args.sliding_window + 1);
+  block.first_entry = static_cast<int32_t>(position + 1 - first);
+  positions.insert(positions.begin(), static_cast<size_t>(block.first_entry), 0);
+  std::iota(positions.begin(), positions.begin() + block.first_entry, static_cast<int32_t>(first));
+  kv_->describe_entries(entries, block);
+  block.entry_blocks = slots_->block_table(batch_->slots[sequence], entries.place.group);
 }
 
 int64_t CpuDevice::choice_bytes(const SlotLayout& layout) const {
@@ -92,8 +124,9 @@ void CpuDevice::choose_tokens(const ChooseArgs& args) {
 }
 
 void CpuDevice::choose_for(const ChooseArgs& args, int64_t first, int64_t count) {
+  // The last that it may choose: of tokens its own.
   const auto position_of = [&](int64_t query) -> int64_t {
-    return token_places_[static_cast<size_t>(query)].context_index;
+    return args.last_choice(token_places_[static_cast<size_t>(query)].context_index);
   };
   const auto blocks_up_to = [&](int64_t position) { return position / args.rule.block_size + 1; };
   int64_t last = 0;
@@ -119,8 +152,9 @@ void CpuDevice::choose_for(const ChooseArgs& args, int64_t first, int64_t count)
     const int64_t choice = task % choices_.num_choices();
     const int64_t query = first + i;
     const int64_t position = position_of(query);
+    if (position < 0) return;
     const auto sequence = static_cast<size_t>(token_places_[static_cast<size_t>(query)].sequence);
-    TokenChoices::choose(args.rule, position, batch_->context_lens[sequence] - 1,
+    TokenChoices::choose(args.rule, position, args.last_choice(batch_->context_lens[sequence] - 1),
                          {scores_of(i, choice), static_cast<size_t>(blocks_up_to(position))},
                          scratch_[static_cast<size_t>(thread)].sorted,
                          choices_.of_query(query) + choice * choices_.num_words());
@@ -160,10 +194,22 @@ void CpuDevice::score_positions(const ChooseArgs& args,
               -std::numeric_limits<float>::infinity());
   }
 
+  // The panel of 16 keys from the given one on.
+  const auto panel_at = [&](int64_t position) -> const std::byte* {
+    if (args.tokens_per_entry > 1) {
+      std::array<int64_t, kPanelRows> of_entries{};
+      const int64_t count = std::min(kPanelRows, end - position);
+      for (int64_t i = 0; i < count; ++i)
+        of_entries[static_cast<size_t>(i)] = (position + i + 1) * args.tokens_per_entry - 1;
+      kv_->gather_rows(args.place, blocks, std::span(of_entries).first(static_cast<size_t>(count)),
+                       decoded);
+      return decoded;
+    }
+    return cache.k + blocks[position / cache.block_size] * cache.k_block_stride_bytes +
+           position % cache.block_size / kPanelRows * kv_->key_chunk_bytes(args.place);
+  };
   for (int64_t position = begin; position < end; position += kPanelRows) {
-    const std::byte* const keys =
-        cache.k + blocks[position / cache.block_size] * cache.k_block_stride_bytes +
-        position % cache.block_size / kPanelRows * kv_->key_chunk_bytes(args.place);
+    const std::byte* const keys = panel_at(position);
     kernel.block({.x = scratch,
                   .x_stride_bytes = x_stride,
                   .num_rows = args.num_heads,

@@ -38,6 +38,7 @@ CpuDevice::CpuDevice(const KernelTable& kernels,
            .takes_all_parts = true,
            .takes_encoders = true,
            .chooses_tokens = true,
+           .compresses_tokens = true,
            .reports_rows = true};
 }
 

@@ -71,6 +71,7 @@ class CpuDevice final : public Device {
   void qk_norm_rope_store_kv(const QkvArgs& args) override;
   void attention(const AttentionArgs& args) override;
   void choose_tokens(const ChooseArgs& args) override;
+  void compress(const CompressArgs& args) override;
   void rotate_and_store_latent(const LatentArgs& args) override;
   void head_matmul(const HeadMatmulArgs& args) override;
   void activation(const ActivationArgs& args) override;
@@ -152,6 +153,12 @@ class CpuDevice final : public Device {
   void run_attention_tasks(Count count, Run run);
   int64_t attention_rows_per_task(const AttentionArgs& args, int64_t suitable_rows) const;
   // cpu_choice.cc
+  void list_window_and_entries(const AttentionArgs& args,
+                               size_t sequence,
+                               int64_t row,
+                               std::vector<int32_t>& positions,
+                               AttentionBlock& block) const;
+  void make_entry(const CompressArgs& args, int64_t token);
   bool gathers_keys(const AttentionArgs& args) const;
   void attend_gathered(const AttentionArgs& args);
   int64_t choice_bytes(const SlotLayout& layout) const;

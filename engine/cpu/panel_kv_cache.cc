@@ -38,9 +38,12 @@ int64_t PanelKvCache::chunk_bytes(const KvLayout& layout, int64_t bytes) {
   return bytes / 2 + (layout.dtype == DType::kInt8 ? kPanelRows * int64_t{sizeof(float)} : 0);
 }
 
-int64_t PanelKvCache::key_bytes(const KvLayout& layout, int32_t head_dim) {
-  return layout.block_size / kPanelRows *
-         chunk_bytes(layout, key_panel(layout, head_dim, PairOrder::kAdjacent).bytes());
+int64_t PanelKvCache::key_bytes(const KvLayout& layout, const KvHeads& heads) {
+  const int64_t panel = key_panel(layout, heads.head_dim, PairOrder::kAdjacent).bytes();
+  if (heads.tokens_per_row > 1) {
+    return round_up(heads.rows_of_block(layout.block_size) * panel / kPanelRows, 64);
+  }
+  return layout.block_size / kPanelRows * chunk_bytes(layout, panel);
 }
 
 int64_t PanelKvCache::value_bytes(const KvLayout& layout, int32_t value_cols) {
@@ -52,7 +55,7 @@ int64_t PanelKvCache::value_bytes(const KvLayout& layout, int32_t value_cols) {
 
 int64_t PanelKvCache::layer_bytes(const KvLayout& layout, const KvHeads& heads) {
   return heads.num_kv_heads *
-         (key_bytes(layout, heads.head_dim) + value_bytes(layout, heads.value_cols()));
+         (key_bytes(layout, heads) + value_bytes(layout, heads.value_cols()));
 }
 
 int64_t PanelKvCache::block_bytes(const KvLayout& layout) {
@@ -82,6 +85,12 @@ PanelKvCache::PanelKvCache(const KvLayout& layout, PairOrder pair_order)
     std::vector<Layer>& layers = layers_.emplace_back();
     int64_t offset = 0;
     for (const KvHeads& heads : group) {
+      if (heads.tokens_per_row > 1 && is_cache_code(layout.dtype)) {
+        throw Error(Code::kUnsupported,
+                    fmt::format("--kv-cache-dtype {}: a model whose keys stand for several tokens "
+                                "needs bf16, f16 or f32",
+                                dtype_name(layout.dtype)));
+      }
       Layer layer = describe_layer(heads);
       layer.keys = offset;
       layer.values = offset + heads.num_kv_heads * layer.key_bytes;
@@ -112,8 +121,9 @@ PanelKvCache::PanelKvCache(const KvLayout& layout, PairOrder pair_order)
 PanelKvCache::Layer PanelKvCache::describe_layer(const KvHeads& heads) const {
   Layer out{.heads = heads,
             .key_panel = key_panel(layout_, heads.head_dim, pair_order_),
-            .key_bytes = key_bytes(layout_, heads.head_dim),
+            .key_bytes = key_bytes(layout_, heads),
             .value_bytes = value_bytes(layout_, heads.value_cols())};
+  out.row_bytes = out.key_panel.bytes() / kPanelRows;
   for (int64_t d = 0; d < heads.head_dim; ++d) {
     out.key_offsets.push_back(out.key_panel.offset(0, d) * 8 / out.key_panel.bits());
   }
@@ -130,6 +140,66 @@ void PanelKvCache::describe(KvPlace place, int32_t kv_head, AttentionBlock& out)
   out.codes = layout_.dtype == DType::kInt8     ? CacheCodes::kInt8
               : layout_.dtype == DType::kF8E4M3 ? CacheCodes::kF8E4M3
                                                 : CacheCodes::kNone;
+}
+
+int64_t PanelKvCache::key_offset(const Layer& layer,
+                                 int32_t offset_in_block,
+                                 int64_t column) const {
+  const PanelLayout& panel = layer.key_panel;
+  const int64_t step = panel.offset(1, 0) - panel.offset(0, 0);
+  const int64_t in_panel = panel.offset(0, column);
+  if (layer.heads.tokens_per_row > 1) {
+    const int64_t line = step * kPanelRows;
+    return offset_in_block / layer.heads.tokens_per_row * layer.row_bytes +
+           in_panel / line * step + in_panel % line;
+  }
+  const int64_t chunk_bytes = layer.key_bytes / (layout_.block_size / kPanelRows);
+  return offset_in_block / kPanelRows * chunk_bytes + offset_in_block % kPanelRows * step +
+         in_panel;
+}
+
+void PanelKvCache::load_key(
+    KvPlace place, int32_t kv_head, int32_t block, int32_t offset_in_block, float* out) const {
+  const Layer& layer = at(place);
+  const std::byte* const keys =
+      data() + layer.keys + block * layer.key_step + kv_head * layer.key_bytes;
+  for (int64_t d = 0; d < layer.heads.head_dim; ++d) {
+    const std::byte* const from = keys + key_offset(layer, offset_in_block, d);
+    if (layout_.dtype == DType::kF32) {
+      std::memcpy(out + d, from, sizeof(float));
+      continue;
+    }
+    uint16_t bits = 0;
+    std::memcpy(&bits, from, sizeof bits);
+    out[d] = layout_.dtype == DType::kF16 ? f16_to_f32(bits) : bf16_to_f32(bits);
+  }
+}
+
+void PanelKvCache::describe_entries(const SeenEntries& entries, AttentionBlock& out) const {
+  const Layer& layer = at(entries.place);
+  out.entries = data() + layer.keys;
+  out.entry_block_stride_bytes = layer.key_step;
+  out.entry_bytes = layer.row_bytes;
+  out.tokens_per_entry = entries.tokens_per_entry;
+}
+
+void PanelKvCache::gather_rows(KvPlace place,
+                               const int32_t* blocks,
+                               std::span<const int64_t> positions,
+                               std::byte* panel) const {
+  const Layer& layer = at(place);
+  const int64_t step = layer.key_panel.offset(1, 0) - layer.key_panel.offset(0, 0);
+  const int64_t num_lines = layer.row_bytes / step;
+  for (int64_t i = 0; i < kPanelRows; ++i) {
+    const int64_t position = positions[i < std::ssize(positions) ? static_cast<size_t>(i) : 0];
+    const std::byte* const row =
+        data() + layer.keys + blocks[position / layout_.block_size] * layer.key_step +
+        position % layout_.block_size / layer.heads.tokens_per_row * layer.row_bytes;
+    for (int64_t line = 0; line < num_lines; ++line) {
+      std::memcpy(panel + (line * kPanelRows + i) * step, row + line * step,
+                  static_cast<size_t>(step));
+    }
+  }
 }
 
 // To the next position in a panel of keys, and to the next column in one of values, in numbers.
@@ -195,6 +265,20 @@ void PanelKvCache::store_int8(const Layer& layer,
   if (v != nullptr) put(values, layer.value_bytes, value_scale.scale);
 }
 
+void PanelKvCache::store_row(
+    const Layer& layer, int32_t kv_head, int32_t block, int32_t offset_in_block, const float* k) {
+  std::byte* const keys = data() + layer.keys + block * layer.key_step + kv_head * layer.key_bytes;
+  for (int64_t d = 0; d < layer.heads.head_dim; ++d) {
+    std::byte* const to = keys + key_offset(layer, offset_in_block, d);
+    if (layout_.dtype == DType::kF32) {
+      std::memcpy(to, k + d, sizeof(float));
+      continue;
+    }
+    const uint16_t bits = layout_.dtype == DType::kF16 ? f32_to_f16(k[d]) : f32_to_bf16(k[d]);
+    std::memcpy(to, &bits, sizeof bits);
+  }
+}
+
 void PanelKvCache::store(KvPlace place,
                          int32_t kv_head,
                          int32_t block,
@@ -204,6 +288,7 @@ void PanelKvCache::store(KvPlace place,
   const int64_t chunk = offset_in_block / kPanelRows;
   const int64_t num_chunks = layout_.block_size / kPanelRows;
   const Layer& layer = at(place);
+  if (layer.heads.tokens_per_row > 1) return store_row(layer, kv_head, block, offset_in_block, k);
   std::byte* const to_k = data() + layer.keys + block * layer.key_step + kv_head * layer.key_bytes +
                           chunk * (layer.key_bytes / num_chunks);
   std::byte* const to_v = data() + layer.values + block * layer.value_step +

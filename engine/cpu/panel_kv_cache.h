@@ -10,12 +10,16 @@
 // half of its room, and behind each panel of keys, and behind the values of 16 positions, int8 has
 // 16 scales, in f32.
 //
+// Where one of several tokens has a row (KvHeads.tokens_per_row), a block has those rows one behind
+// the other, each in the lines of a panel of one position.
+//
 // Where all layers are alike, those of one layer lie together, block after block. Else those of a
 // block do, layer after layer.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "engine/cpu/kernels/kernel_table.h"
@@ -44,8 +48,22 @@ class PanelKvCache {
              const float* k,
              const float* v);
 
+  // The key as it is cached, (head_dim). REQUIRES: the cache holds no codes.
+  void load_key(KvPlace place,
+                int32_t kv_head,
+                int32_t block,
+                int32_t offset_in_block,
+                float* out) const;
+
   // Fills the cache fields of `out`.
   void describe(KvPlace place, int32_t kv_head, AttentionBlock& out) const;
+  void describe_entries(const SeenEntries& entries, AttentionBlock& out) const;
+  // A panel of the rows at `positions`, fewer than 16, the others as the first. REQUIRES: a place
+  // where one of several tokens has a row.
+  void gather_rows(KvPlace place,
+                   const int32_t* blocks,
+                   std::span<const int64_t> positions,
+                   std::byte* panel) const;
 
   // Of 16 positions of one KV head as they are stored.
   int64_t key_chunk_bytes(KvPlace place) const {
@@ -57,6 +75,7 @@ class PanelKvCache {
   struct Layer {
     KvHeads heads;
     PanelLayout key_panel;
+    int64_t row_bytes = 0;    // of one position's key by itself
     int64_t key_bytes = 0;    // of one KV head in one block
     int64_t value_bytes = 0;  // likewise
     int64_t keys = 0;         // of the first head in the first block, in bytes from the beginning
@@ -69,7 +88,7 @@ class PanelKvCache {
   // Of 16 positions whose numbers take `bytes` in panels.
   static int64_t chunk_bytes(const KvLayout& layout, int64_t bytes);
   // Bytes of one KV head in one block.
-  static int64_t key_bytes(const KvLayout& layout, int32_t head_dim);
+  static int64_t key_bytes(const KvLayout& layout, const KvHeads& heads);
   static int64_t value_bytes(const KvLayout& layout, int32_t value_cols);
   static int64_t layer_bytes(const KvLayout& layout, const KvHeads& heads);  // of one block
   static int64_t block_bytes(const KvLayout& layout);                        // where layers differ
@@ -79,6 +98,8 @@ class PanelKvCache {
     const auto group = layout_.groups.empty() ? 0 : static_cast<size_t>(place.group);
     return layers_[group][static_cast<size_t>(place.layer)];
   }
+  // Of a number of a key, from the beginning of its block.
+  int64_t key_offset(const Layer& layer, int32_t offset_in_block, int64_t column) const;
   std::byte* data() const { return static_cast<std::byte*>(data_.data()); }
 
   // What makes an Element of each number of the key, and of the value.
@@ -91,6 +112,12 @@ class PanelKvCache {
                 const float* v,
                 ConvertKey convert_key,
                 ConvertValue convert_value);
+  // Of a place where one of several tokens has a row.
+  void store_row(const Layer& layer,
+                 int32_t kv_head,
+                 int32_t block,
+                 int32_t offset_in_block,
+                 const float* k);
   void store_int8(const Layer& layer,
                   std::byte* keys,
                   std::byte* values,

@@ -127,6 +127,51 @@ void ReferenceDevice::rotate_and_store_latent(const LatentArgs& args) {
   });
 }
 
+void ReferenceDevice::compress(const CompressArgs& args) {
+  const int64_t values = args.row_values();
+  for_tokens([&](size_t sequence, int32_t row, int64_t position) {
+    keep(row_of(args.x, row), args.x.cols, cached(keys_, args.rows, 0, sequence, position));
+    const int64_t run = args.tokens_per_entry;
+    if ((position + 1) % run != 0) return;
+    const int64_t begin = position + 1 - run;
+    std::vector<float> entry(static_cast<size_t>(args.head_dim));
+    for (int64_t d = 0; d < args.head_dim; ++d) {
+      std::vector<double> gates;
+      std::vector<double> numbers;
+      // `column` of a token's values, and of its gates.
+      const auto add = [&](int64_t first, int64_t column) {
+        for (int64_t i = 0; first >= 0 && i < run; ++i) {
+          const float* const from = cached(keys_, args.rows, 0, sequence, first + i);
+          numbers.push_back(from[column]);
+          gates.push_back(static_cast<double>(from[values + column]) +
+                          at(*args.gate_bias, 0, i * values + column));
+        }
+      };
+      if (args.overlaps) add(begin - run, d);
+      add(begin, args.overlaps ? args.head_dim + d : d);
+      const double highest = *std::ranges::max_element(gates);
+      double sum = 0.0;
+      double total = 0.0;
+      for (size_t i = 0; i < gates.size(); ++i) {
+        const double weight = std::exp(gates[i] - highest);
+        sum += weight * numbers[i];
+        total += weight;
+      }
+      entry[static_cast<size_t>(d)] = static_cast<float>(sum / total);
+    }
+    norm_head(NormKind::kRms, entry.data(), args.norm->as<const float>(), nullptr,
+              static_cast<double>(args.norm_eps), args.head_dim);
+    if (args.rope >= 0) {
+      const RopeSpec& rope = ropes_[static_cast<size_t>(args.rope)];
+      std::vector<float> cos_sin(static_cast<size_t>(rope.rotary_dim));
+      const auto behind = static_cast<int32_t>(run - 1);
+      fill_cos_sin(rope, batch_->positions[static_cast<size_t>(row)] - behind, cos_sin.data());
+      rotate_head(entry.data() + args.first_rotated, rope, cos_sin);
+    }
+    keep(entry.data(), args.head_dim, cached(keys_, args.entries, 0, sequence, position));
+  });
+}
+
 void ReferenceDevice::head_matmul(const HeadMatmulArgs& args) {
   for (size_t h = 0; h < args.heads.size(); ++h) {
     const auto head = static_cast<int64_t>(h);
@@ -157,9 +202,12 @@ double ReferenceDevice::distance_products(const AttentionArgs& args,
   return sum;
 }
 
-void ReferenceDevice::attend(
-    const AttentionArgs& args, size_t sequence, int32_t row, int64_t position, int32_t head) {
-  const int32_t kv_head = head / (args.num_heads / args.num_kv_heads);
+// What a query sees, in order: tokens, and behind them entries.
+std::vector<ReferenceDevice::SeenKey> ReferenceDevice::seen_keys(const AttentionArgs& args,
+                                                                 size_t sequence,
+                                                                 int32_t row,
+                                                                 int64_t position,
+                                                                 int32_t head) const {
   int64_t first =
       args.sliding_window == 0 ? 0 : std::max<int64_t>(0, position - args.sliding_window + 1);
   if (args.attention_chunk > 0) first = std::max(first, position - position % args.attention_chunk);
@@ -168,12 +216,30 @@ void ReferenceDevice::attend(
     last = batch_->context_lens[sequence] - 1;
     if (args.sliding_window > 0) last = std::min(last, position + args.sliding_window - 1);
   }
+  const bool has_entries = args.entries.tokens_per_entry > 0;
+  std::vector<SeenKey> out;
+  for (int64_t j = first; j <= last; ++j) {
+    if (has_entries || sees(args, row, head, j)) out.push_back({.place = args.place, .position = j});
+  }
+  const int64_t num_entries = has_entries ? args.entries.count(position) : 0;
+  for (int64_t entry = 0; entry < num_entries; ++entry) {
+    if (!sees(args, row, head, entry)) continue;
+    out.push_back({.place = args.entries.place, .position = args.entries.position_of(entry)});
+  }
+  return out;
+}
+
+void ReferenceDevice::attend(
+    const AttentionArgs& args, size_t sequence, int32_t row, int64_t position, int32_t head) {
+  const int32_t kv_head = head / (args.num_heads / args.num_kv_heads);
+  const std::vector<SeenKey> seen = seen_keys(args, sequence, row, position, head);
   std::vector<double> weights;
   const double sink =
       args.sinks == nullptr ? -std::numeric_limits<double>::infinity() : at(*args.sinks, 0, head);
   double highest = sink;
-  for (int64_t j = first; j <= last; ++j) {
-    const float* k = cached(keys_, args.place, kv_head, sequence, j);
+  for (const SeenKey& key : seen) {
+    const int64_t j = key.position;
+    const float* k = cached(keys_, key.place, kv_head, sequence, j);
     double score = 0.0;
     for (int64_t d = 0; d < args.head_dim; ++d) {
       const float q = row_of(args.q, row)[head * args.head_dim + d];
@@ -189,7 +255,6 @@ void ReferenceDevice::attend(
       const int64_t reach = args.distance_bias->cols / 2;
       score += at(*args.distance_bias, head, std::clamp(j - position, -reach, reach) + reach);
     }
-    if (!sees(args, row, head, j)) score = -std::numeric_limits<double>::infinity();
     highest = std::max(highest, score);
     weights.push_back(score);
   }
@@ -201,9 +266,9 @@ void ReferenceDevice::attend(
   std::vector<float>& values = args.latent_dim > 0 ? keys_ : values_;
   for (int64_t d = 0; d < args.value_cols(); ++d) {
     double sum = 0.0;
-    for (int64_t j = first; j <= last; ++j) {
-      sum += weights[static_cast<size_t>(j - first)] *
-             static_cast<double>(cached(values, args.place, kv_head, sequence, j)[d]);
+    for (size_t i = 0; i < seen.size(); ++i) {
+      sum += weights[i] * static_cast<double>(cached(values, seen[i].place, kv_head, sequence,
+                                                     seen[i].position)[d]);
     }
     put(args.out, row, head * args.value_cols() + d, sum / total);
   }
@@ -222,7 +287,8 @@ std::vector<double> ReferenceDevice::choice_scores(
     const ChooseArgs& args, size_t sequence, int32_t row, int64_t position, int32_t choice) {
   const bool rounds = panel_type(kv_.dtype) == PanelType::kBF16;
   const auto product = [&](int64_t head, int64_t key) {
-    const float* const k = cached(keys_, args.place, 0, sequence, key);
+    const int64_t at_position = (key + 1) * args.tokens_per_entry - 1;
+    const float* const k = cached(keys_, args.place, 0, sequence, at_position);
     double sum = 0.0;
     for (int64_t d = 0; d < args.head_dim; ++d) {
       const float q = row_of(args.q, row)[head * args.head_dim + d];
@@ -230,9 +296,11 @@ std::vector<double> ReferenceDevice::choice_scores(
     }
     return sum;
   };
-  const auto num_blocks = static_cast<size_t>(position / args.rule.block_size + 1);
+  const int64_t last = args.last_choice(position);
+  const auto num_blocks =
+      static_cast<size_t>(last < 0 ? 0 : last / args.rule.block_size + 1);
   std::vector<double> out(num_blocks, -std::numeric_limits<double>::infinity());
-  for (int64_t key = 0; key <= position; ++key) {
+  for (int64_t key = 0; key <= last; ++key) {
     double score = 0.0;
     if (args.weights.data == nullptr) {
       score = product(choice, key);
@@ -260,7 +328,8 @@ void ReferenceDevice::choose_tokens(const ChooseArgs& args) {
       std::ranges::stable_sort(order, std::greater<>(), [&](size_t i) { return scores[i]; });
       order.resize(std::min(order.size(), static_cast<size_t>(args.rule.top_k)));
       std::vector<bool>& seen =
-          chosen_[static_cast<size_t>(row)].emplace_back(static_cast<size_t>(position) + 1, false);
+          chosen_[static_cast<size_t>(row)].emplace_back(
+              static_cast<size_t>(args.last_choice(position) + 1), false);
       for (size_t i = 0; i < seen.size(); ++i) {
         const size_t block = i / static_cast<size_t>(args.rule.block_size);
         seen[i] = std::ranges::find(order, block) != order.end();

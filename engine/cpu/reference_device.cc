@@ -79,6 +79,7 @@ ReferenceDevice::ReferenceDevice(int world_size) {
            .takes_all_parts = true,
            .takes_encoders = true,
            .chooses_tokens = true,
+           .compresses_tokens = true,
            .reports_rows = true};
 }
 

@@ -52,6 +52,7 @@ class ReferenceDevice final : public Device {
   void qk_norm_rope_store_kv(const QkvArgs& args) override;
   void attention(const AttentionArgs& args) override;
   void choose_tokens(const ChooseArgs& args) override;
+  void compress(const CompressArgs& args) override;
   void rotate_and_store_latent(const LatentArgs& args) override;
   void head_matmul(const HeadMatmulArgs& args) override;
   void activation(const ActivationArgs& args) override;
@@ -96,6 +97,15 @@ class ReferenceDevice final : public Device {
                            int64_t key,
                            int32_t head,
                            int64_t distance) const;
+  struct SeenKey {
+    KvPlace place;
+    int64_t position = 0;
+  };
+  std::vector<SeenKey> seen_keys(const AttentionArgs& args,
+                                 size_t sequence,
+                                 int32_t row,
+                                 int64_t position,
+                                 int32_t head) const;
   void attend(
       const AttentionArgs& args, size_t sequence, int32_t row, int64_t position, int32_t head);
 

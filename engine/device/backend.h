@@ -23,6 +23,7 @@
 
 #include "base/error.h"
 #include "engine/device/choice_ops.h"
+#include "engine/device/compress_ops.h"
 #include "engine/device/communicator.h"
 #include "engine/device/state_ops.h"
 #include "engine/device/stream_ops.h"
@@ -74,6 +75,7 @@ struct DeviceInfo {
   // not causal or has a bias of distances.
   bool takes_encoders = false;
   bool chooses_tokens = false;  // has choose_tokens, and attention that sees a choice
+  bool compresses_tokens = false;  // has compress, and attention that sees entries
   // Has report_rows, and pool of models that draw tokens: what drafters of hidden states need.
   bool reports_rows = false;
 };
@@ -330,7 +332,10 @@ struct AttentionArgs {
   // takes its share of the softmax and has no value.
   const Tensor* sinks = nullptr;
   int32_t latent_dim = 0;  // of the KvLayout: the columns of a value
-  SeenChoice seen{};       // of the last choose_tokens
+  // Where there are entries the window's keys and they are seen, of one KV head; the choice is one
+  // of entries. REQUIRES: latent_dim, a sliding_window.
+  SeenEntries entries{};
+  SeenChoice seen{};  // of the last choose_tokens
   // Where head_dim is a multiple of 16, rows of both begin at multiples of 16 bytes.
   Tensor q;    // (num_tokens, num_heads * head_dim), stride may be that of the fused row
   Tensor out;  // (num_tokens, num_heads * value_cols())
@@ -587,6 +592,10 @@ class Device {
   // (optional: DeviceInfo.chooses_tokens)
   virtual void choose_tokens(const ChooseArgs& /*args*/) {
     throw Error(Code::kUnsupported, "this backend has no kernels that choose tokens");
+  }
+  // (optional: DeviceInfo.compresses_tokens)
+  virtual void compress(const CompressArgs& /*args*/) {
+    throw Error(Code::kUnsupported, "this backend has no kernels that make entries of tokens");
   }
   virtual void rotate_and_store_latent(const LatentArgs& args) = 0;
   virtual void head_matmul(const HeadMatmulArgs& args) = 0;

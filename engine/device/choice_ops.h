@@ -34,6 +34,8 @@ struct ChoiceRule {
 // attention are, before they meet the cached keys.
 struct ChooseArgs {
   KvPlace place{};  // of the keys: KvHeads.keys_only, one for all heads
+  // Not 1: what is chosen are entries (compress_ops.h) of so many tokens, one by one.
+  int32_t tokens_per_entry = 1;
   ChoiceRule rule;
   int32_t num_heads = 0;  // kMaxIndexerHeads at most
   int32_t head_dim = 0;
@@ -41,6 +43,8 @@ struct ChooseArgs {
   Tensor weights;  // (optional: data null) (num_tokens, num_heads)
 
   int32_t num_choices() const { return weights.data == nullptr ? num_heads : 1; }
+  // The last that a query at `position` may choose; -1: there is none yet.
+  int64_t last_choice(int64_t position) const { return (position + 1) / tokens_per_entry - 1; }
 };
 
 // Whether attention sees what was chosen: query head h of the model what choice

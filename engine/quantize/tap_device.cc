@@ -170,6 +170,10 @@ void TapDevice::choose_tokens(const ChooseArgs& args) {
   if (!is_over_) device_.choose_tokens(args);
 }
 
+void TapDevice::compress(const CompressArgs& args) {
+  if (!is_over_) device_.compress(args);
+}
+
 void TapDevice::match_rms(const MatchRmsArgs& args) {
   if (!is_over_) device_.match_rms(args);
 }

@@ -67,6 +67,7 @@ class TapDevice final : public Device {
   void qk_norm_rope_store_kv(const QkvArgs& args) override;
   void attention(const AttentionArgs& args) override;
   void choose_tokens(const ChooseArgs& args) override;
+  void compress(const CompressArgs& args) override;
   void rotate_and_store_latent(const LatentArgs& args) override;
   void head_matmul(const HeadMatmulArgs& args) override;
   void activation(const ActivationArgs& args) override;

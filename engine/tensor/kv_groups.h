@@ -21,10 +21,15 @@ struct KvHeads {
   // There are no values, or keys hold them. Such a key is the same for all heads, and every rank
   // has all of it.
   bool keys_only = false;
+  // Of so many tokens that follow each other one has a row, which is kept: keys only, no codes.
+  int32_t tokens_per_row = 1;
 
   int32_t value_cols() const { return keys_only ? 0 : value_dim > 0 ? value_dim : head_dim; }
   int64_t key_numbers() const { return int64_t{num_kv_heads} * head_dim; }
   int64_t value_numbers() const { return int64_t{num_kv_heads} * value_cols(); }
+  int64_t rows_of_block(int32_t block_size) const {
+    return (int64_t{block_size} + tokens_per_row - 1) / tokens_per_row;
+  }
 
   bool operator==(const KvHeads&) const = default;
 };

@@ -120,6 +120,11 @@ class CacheTile {
     return block_.k + block * block_.k_block_stride_bytes +
            position % block_.block_size / kChunk * stored_bytes(key_panel_bytes_);
   }
+  const std::byte* entry(int64_t position) const {
+    const int64_t block = block_.entry_blocks[position / block_.block_size];
+    return block_.entries + block * block_.entry_block_stride_bytes +
+           position % block_.block_size / block_.tokens_per_entry * block_.entry_bytes;
+  }
   const std::byte* value_chunk(int64_t position) const {
     if (block_.v == nullptr) return values_;
     const int64_t block = block_.block_table[position / block_.block_size];
@@ -155,14 +160,19 @@ class CacheTile {
       const int32_t* const positions = block_.gathered + begin_ + c * kChunk;
       const int64_t count = count_ - c * kChunk < kChunk ? count_ - c * kChunk : kChunk;
       const std::byte* from[kChunk];
+      int64_t steps[kChunk];  // to the next line
       for (int64_t i = 0; i < kChunk; ++i) {
-        const int64_t position = positions[i < count ? i : 0];
-        from[i] = key_chunk(position) + position % kChunk * kKeyStep;
+        const int64_t at = i < count ? i : 0;
+        const bool is_entry = begin_ + c * kChunk + at >= block_.first_entry;
+        from[i] = is_entry ? entry(positions[at])
+                           : key_chunk(positions[at]) + positions[at] % kChunk * kKeyStep;
+        steps[i] = is_entry ? kKeyStep : kLine;
       }
       std::byte* to = keys_ + c * key_panel_bytes_;
       for (int64_t line = 0; line < num_lines; ++line, to += kLine) {
         unrolled<kChunk>(TGI_UNROLLED(i) {
-          __builtin_memcpy(to + i.value * kKeyStep, from[i.value] + line * kLine, kKeyStep);
+          __builtin_memcpy(to + i.value * kKeyStep, from[i.value] + line * steps[i.value],
+                           kKeyStep);
         });
       }
     }

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string_view>
 
 #include "engine/cpu/panel_layout.h"
@@ -107,6 +108,14 @@ struct AttentionBlock {
   // are no codes: they go through in tiles of 64 as if they were all that there is.
   const int32_t* gathered = nullptr;
   int32_t num_gathered = 0;
+  // The first of them that is an entry (compress_ops.h), which lies elsewhere: a row by itself, in
+  // the lines of a panel of one.
+  int32_t first_entry = std::numeric_limits<int32_t>::max();
+  const std::byte* entries = nullptr;  // of block b at entries + b * entry_block_stride_bytes
+  int64_t entry_block_stride_bytes = 0;
+  int64_t entry_bytes = 0;
+  const int32_t* entry_blocks = nullptr;
+  int32_t tokens_per_entry = 1;
   std::byte* scratch = nullptr;  // attention_scratch_bytes(head_dim, …), 64-byte aligned
 
   // Values of a whole tile are in the workspace.
