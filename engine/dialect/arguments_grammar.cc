@@ -46,15 +46,44 @@ bool is_enforceable(const Tool& tool, const OrderedJson& schema, const JsonSchem
   }
 }
 
-// Arguments are an object, whether the schema says so or not; where its list of properties is
-// empty, there are none.
-OrderedJson object_schema(const OrderedJson& schema) {
+// A list of properties that is empty, and nothing else that could name one: there are none.
+bool has_no_arguments(const OrderedJson& schema) {
+  constexpr std::array<std::string_view, 10> kNamesNone = {
+      "type", "properties", "required",    "$defs",    "definitions",
+      "$id",  "$schema",    "description", "$comment", "title"};
+  if (!schema.contains("properties")) return false;
+  return std::ranges::all_of(schema.items(), [&](const auto& item) {
+    const bool lists = item.key() == "properties" || item.key() == "required";
+    if (lists && !item.value().empty()) return false;
+    return std::ranges::find(kNamesNone, item.key()) != kNamesNone.end();
+  });
+}
+
+// Arguments are an object, whether the schema says so or not.
+OrderedJson object_schema(const Tool& tool) {
+  const OrderedJson& schema = tool.parameters;
+  const OrderedJson object = "object";
+  const auto type = schema.find("type");
+  const bool may_be = type == schema.end() || *type == object ||
+                      (type->is_array() && std::ranges::find(*type, object) != type->end());
+  if (!may_be) {
+    if (tool.strict) {
+      throw Error(Code::kInvalidArgument,
+                  fmt::format("tool {}: #/type: {}, but the arguments of a call are an object",
+                              tool.name, type->dump()));
+    }
+    return {{"type", "object"}};
+  }
   OrderedJson out = schema;
-  if (!schema.contains("type") && !schema.contains("$ref")) out["type"] = "object";
-  const auto properties = schema.find("properties");
-  const bool is_empty = properties != schema.end() && properties->is_object() &&
-                        properties->empty() && !schema.contains("patternProperties");
-  if (is_empty && !schema.contains("additionalProperties")) out["additionalProperties"] = false;
+  // What stands beside a reference may not count.
+  if (const auto reference = schema.find("$ref"); reference != schema.end()) {
+    OrderedJson& all = out["allOf"];
+    if (!all.is_array()) all = OrderedJson::array();
+    all.push_back({{"$ref", *reference}});
+    out.erase("$ref");
+  }
+  out["type"] = object;
+  if (has_no_arguments(schema)) out["additionalProperties"] = false;
   return out;
 }
 
@@ -346,8 +375,7 @@ Expr property_text(Grammar& grammar,
 }
 
 Expr json_arguments(Grammar& grammar, const Tool& tool) {
-  return json_of(grammar, tool, object_schema(tool.parameters), /*only_object=*/true,
-                 json_options(false));
+  return json_of(grammar, tool, object_schema(tool), /*only_object=*/true, json_options(false));
 }
 
 Expr parameter_arguments(Grammar& grammar,

@@ -177,6 +177,39 @@ class CallTaker {
 
 }  // namespace
 
+TEST_CASE("arguments whose members stand in branches follow the schema") {
+  const auto call = [](const std::string& arguments) {
+    return "<tool_call>\n{\"name\": \"f\", \"arguments\": " + arguments + "}\n</tool_call>";
+  };
+  const std::string either =
+      R"json({"type": "object", "anyOf": [
+          {"properties": {"a": {"type": "null"}}, "required": ["a"]},
+          {"properties": {"b": {"type": "null"}}, "required": ["b"]}]})json";
+  const std::string referred =
+      R"json({"type": "object", "$ref": "#/$defs/X", "$defs": {"X": {"type": "object",
+          "properties": {"a": {"type": "null"}}, "required": ["a"]}}})json";
+  const std::string required = R"json({"type": "object", "required": ["a"]})json";
+  for (const std::string& parameters : {either, referred, required}) {
+    CAPTURE(parameters);
+    const CallTaker takes_call("hermes", parameters.c_str(), /*strict=*/true);
+    CHECK(takes_call(call(R"({"a": null})")));
+    CHECK_FALSE(takes_call(call("{}")));
+  }
+  // Arguments are an object whatever the schema says.
+  const CallTaker any("hermes", R"({"type": "array"})");
+  CHECK(any(call(R"({"x": 1})")));
+  CHECK_FALSE(any(call("[]")));
+  CHECK_THROWS_WITH(CallTaker("hermes", R"({"type": "array"})", /*strict=*/true),
+                    Catch::Contains("tool f: #/type") && Catch::Contains("are an object"));
+  const CallTaker perhaps("hermes", R"json({"type": ["object", "null"],
+      "properties": {"a": {"type": "null"}}, "required": ["a"]})json");
+  CHECK(perhaps(call(R"({"a": null})")));
+  CHECK_FALSE(perhaps(call("null")));
+  const CallTaker none("hermes", R"({"type": "object", "properties": {}})");
+  CHECK(none(call("{}")));
+  CHECK_FALSE(none(call(R"({"a": 1})")));
+}
+
 TEST_CASE("Kimi K3 says the type of each argument, and the value has it") {
   const CallTaker takes_call("kimi_k3", R"json({"type": "object", "properties": {
       "city": {"type": "string", "enum": ["Rome", "Oslo"]}, "size": {"type": ["string", "integer"]},

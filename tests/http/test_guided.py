@@ -166,3 +166,23 @@ def test_values_of_random_schemas_are_written_and_others_are_not():
     assert out.returncode == 0, out.stdout + out.stderr
     assert int(re.search(r"^ +(\d+) compiled$", out.stdout, re.M)[1]) > 200, out.stdout
     assert int(re.search(r"^ +(\d+) valid values$", out.stdout, re.M)[1]) > 2000, out.stdout
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+def test_the_last_token_of_a_form_is_among_the_logprobs(api, stream):
+    """An answer that its form ends has no end token, so that its last token is one of its text."""
+    body = chat_body("hi", max_tokens=20, temperature=1.5, seed=3, guided_choice=["yes", "no"], logprobs=True, top_logprobs=1)
+    if stream:
+        choices = [choice for chunk in api.chunks("/v1/chat/completions", body) for choice in chunk["choices"]]
+        text = "".join(choice["delta"].get("content") or "" for choice in choices)
+        listed = [token for choice in choices for token in (choice["logprobs"] or {}).get("content") or []]
+    else:
+        choice = api.ok("/v1/chat/completions", body)["choices"][0]
+        text, listed = choice["message"]["content"], choice["logprobs"]["content"]
+    assert text in ("yes", "no") and "".join(token["token"] for token in listed) == text
+
+
+def test_what_describes_members_is_an_object(api):
+    grammar = {"type": "json", "value": {"properties": {"location": {"type": "string", "maxLength": 5}}, "required": ["location"]}}
+    answer = api.ok("/generate", {"inputs": "I saw a puppy", "parameters": {"max_new_tokens": 60, "grammar": grammar}})
+    assert list(json.loads(answer["generated_text"])) == ["location"]
