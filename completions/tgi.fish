@@ -322,7 +322,7 @@ complete -c tgi -n '__fish_seen_subcommand_from quantize' -l format -x -a 'int8 
 complete -c tgi -n '__fish_seen_subcommand_from quantize' -l group-size -x -d 'columns that share a scale, -1: a whole row; default a row for int8, 32 for int4, 128 for gptq and awq, or the next smaller that divides all matrices'
 complete -c tgi -n '__fish_seen_subcommand_from quantize' -l calibration -r -F -d 'text to measure on: plain, or *.jsonl with a "text" in each line; best like what the model is used for; default a text that is built in'
 complete -c tgi -n '__fish_seen_subcommand_from quantize' -l calibration-sequences -x -d 'sequences of the text at most, evenly spread; default 64'
-complete -c tgi -n '__fish_seen_subcommand_from quantize' -l calibration-length -x -d 'tokens of a sequence, at most; default 512'
+complete -c tgi -n '__fish_seen_subcommand_from quantize' -l calibration-length -x -d 'tokens of a sequence, at most; default 512, or the model\'s context where that is shorter'
 complete -c tgi -n '__fish_seen_subcommand_from quantize' -l act-order -d 'gptq: take the columns by how much they are used; groups stay contiguous'
 complete -c tgi -n '__fish_seen_subcommand_from quantize' -l damping -x -d 'gptq: added to the diagonal, as a part of its mean; default 0.01'
 complete -c tgi -n '__fish_seen_subcommand_from quantize' -l force -d 'write the model even if its perplexity grew by more than 10 %'

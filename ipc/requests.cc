@@ -76,9 +76,10 @@ void check_merged(const MergedAdapters& merged, const OrderedJson& json) {
   }
   check_name_of(field + ".merge_strategy", kMergeStrategyNames, merged.merge_strategy);
   check_name_of(field + ".majority_sign_method", kMajoritySignNames, merged.majority_sign_method);
-  if (merged.merge_strategy != "linear" && merged.density.value_or(0) <= 0) {
+  const double density = merged.density.value_or(0);
+  if (merged.merge_strategy != "linear" && (density <= 0 || density > 1)) {
     fail_field(field + ".density",
-               fmt::format("expected the share of the numbers that {} keeps, above 0",
+               fmt::format("expected the share of the numbers that {} keeps, above 0 and at most 1",
                            merged.merge_strategy));
   }
 }
