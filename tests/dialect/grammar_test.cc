@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "engine/dialect/write_calls.h"
-#include "engine/guide/matcher.h"
 #include "tests/catch.h"
 #include "tests/dialect/spoken.h"
 #include "tests/dialect/taken.h"
@@ -52,29 +51,6 @@ bool satisfies(const OrderedJson& value, const OrderedJson& schema) {
     }
   }
   return true;
-}
-
-// An answer that the grammar lets through, drawn token by token.
-std::string random_answer(const std::shared_ptr<const guide::CompiledGrammar>& grammar,
-                          std::mt19937& random) {
-  guide::Matcher matcher(grammar, vocabulary());
-  std::vector<uint32_t> mask(static_cast<size_t>(vocabulary()->size() + 31) / 32);
-  std::string out;
-  for (int64_t left = 300;; --left) {
-    matcher.fill_mask(mask, left);
-    std::vector<int32_t> allowed;
-    for (int32_t id = 0; id < vocabulary()->size(); ++id) {
-      if ((mask[static_cast<size_t>(id) / 32] >> (id % 32) & 1) != 0) allowed.push_back(id);
-    }
-    REQUIRE(!allowed.empty());
-    if (matcher.can_end() && (left <= 0 || random() % 8 == 0)) return out;
-    std::erase(allowed, kAnswerEnd);
-    if (allowed.empty()) return out;
-    const int32_t id = allowed[random() % allowed.size()];
-    REQUIRE(matcher.accept(id));
-    out += id < kAnswerEnd ? std::string(vocabulary()->bytes(id))
-                           : std::string(vocabulary()->special_name(id));
-  }
 }
 
 }  // namespace
