@@ -40,8 +40,8 @@ Rule add_rules(Grammar& grammar, const ipc::GuideParams& asked) {
   if (asked.gbnf) return add_gbnf(grammar, *asked.gbnf);
   if (asked.lark) return add_lark(grammar, *asked.lark, json);
   if (asked.regex) {
-    const guide::Regex pattern =
-        parse_regex(grammar.regex(), *asked.regex, guide::RegexUse::kWhole);
+    const guide::Regex pattern = parse_regex(grammar.regex(), *asked.regex, guide::RegexUse::kWhole,
+                                             guide::RegexSyntax::kRustClasses);
     return rule_of(grammar, grammar.terminal(pattern));
   }
   std::vector<Expr> texts;

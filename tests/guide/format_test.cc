@@ -97,6 +97,11 @@ TEST_CASE("lark_is_read_as_its_users_write_it") {
   CHECK_FALSE(accepts(read_lark, grammar, " a"));  // not before the first
   CHECK_FALSE(accepts(read_lark, grammar, "a +"));
   CHECK(accepts(read_lark, "start: /a\\/b+/i \"\\n\"", "A/bB\n"));
+  CHECK(accepts(read_lark, "start: /[[:alpha:]_][[:alnum:]_]*/", "ab_1"));
+  CHECK_FALSE(accepts(read_lark, "start: /[[:alpha:]_][[:alnum:]_]*/", "a]]"));
+  CHECK(accepts(read_lark, "start: /a.b/", "a\u2028b"));
+  CHECK(accepts(read_lark, "start: /a.b/", "a\rb"));
+  CHECK_FALSE(accepts(read_lark, "start: /a.b/", "a\nb"));
   CHECK(accepts(read_lark, "start: A\nA: /[a-z]+/ & ~\"if\"\n", "ifx"));
   CHECK_FALSE(accepts(read_lark, "start: A\nA: /[a-z]+/ & ~\"if\"\n", "if"));
 }

@@ -75,6 +75,8 @@ def test_json_object_is_any_object(api):
     ({"grammar": GBNF}, YES_NO), ({"grammar": LARK}, YES_NO),
     ({"guided_grammar": GBNF}, YES_NO), ({"guided_grammar": LIST}, YES_NO),
     ({"guided_regex": r"\d+(\.\d\d)?"}, r"\d+(\.\d\d)?"),
+    ({"guided_regex": "[[:alpha:]]{3}[a-z&&[^aeiou]]{4}"}, r"[A-Za-z]{3}[b-df-hj-np-tv-z]{4}"),
+    ({"guided_grammar": "start: /[[:alpha:]_][[:alnum:]_]*/"}, r"[A-Za-z_][A-Za-z0-9_]*"),
     ({"guided_choice": ["a cat", "a dog"]}, r"a (cat|dog)"),
     ({"structured_outputs": {"choice": ["a cat", "a dog"]}}, r"a (cat|dog)"),
 ], ids=str)
