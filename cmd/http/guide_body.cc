@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/bounded_json.h"
+#include "base/error.h"
 
 namespace tgi::http {
 namespace {
@@ -47,7 +47,12 @@ std::string text_of(const OrderedJson& json, const std::string& path) {
 GuideParams by_schema(const OrderedJson& json, const std::string& path) {
   GuideParams out;
   if (json.is_string()) {
-    const OrderedJson parsed = json_or_discarded(json.get_ref<const std::string&>());
+    OrderedJson parsed;
+    try {
+      parsed = ipc::parse_json(json.get_ref<const std::string&>());
+    } catch (const Error& error) {
+      fail_body(path, std::string("the text is not a JSON schema: ") + error.what());
+    }
     if (!parsed.is_object() && !parsed.is_boolean()) {
       fail_body(path, "the text is not a JSON schema: expected an object written as JSON");
     }

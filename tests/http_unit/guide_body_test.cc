@@ -134,6 +134,9 @@ TEST_CASE("a form of an answer that nobody knows is refused where it stands") {
           "response_format.json_schema.schema: invalid type: number"},
       Row{R"("grammar": {"type": "json", "value": "no json"})",
           "grammar.value: the text is not a JSON schema"},
+      Row{R"("guided_json": "{\"minimum\": 1e400}")",
+          "guided_json: the text is not a JSON schema: not valid JSON at line 1"},
+      Row{R"("guided_json": "7")", "expected an object written as JSON"},
       Row{R"("grammar": {"type": "regex"})", "grammar.value: missing field"},
       Row{R"("grammar": {"type": "regex", "value": 7})", "grammar.value: invalid type: number"},
       Row{R"("grammar": 7)", "grammar: invalid type: number"},
@@ -149,6 +152,18 @@ TEST_CASE("a form of an answer that nobody knows is refused where it stands") {
   CAPTURE(row.members);
   CHECK_THAT(guide_refusal([&] { return guide_of_chat(row.members); }),
              Catch::Contains(row.problem));
+}
+
+TEST_CASE("a schema in a text is told what JSON may be") {
+  const std::string deep = std::string(70, '[') + std::string(70, ']');
+  CHECK_THAT(guide_refusal([&] { return guide_of_chat("\"guided_json\": \"" + deep + "\""); }),
+             Catch::Contains("JSON nests deeper than 64 levels"));
+  std::string wide = "{";
+  for (int i = 0; i < 3000; ++i)
+    wide += (i > 0 ? ",\\\"k" : "\\\"k") + std::to_string(i) + "\\\": {}";
+  CHECK(guide_of_chat("\"guided_json\": \"{\\\"properties\\\": " + wide + "}}\"")
+            ->json_schema->at("properties")
+            .size() == 3000);
 }
 
 TEST_CASE("a server without grammars says so, and takes what asks for none") {
