@@ -144,6 +144,18 @@ def test_a_form_that_cannot_be_kept_is_refused_where_it_stands(api, fields, plac
     assert place in response.json()["error"]["message"]
 
 
+def test_choices_are_as_many_as_the_values_of_an_enum(api):
+    body = {"prompt": "Once", "max_tokens": 40, "guided_choice": [f"choice number {i}" for i in range(50_000)]}
+    assert re.fullmatch("choice number [0-9]{1,5}", api.ok("/v1/completions", body)["choices"][0]["text"])
+
+
+def test_a_schema_has_as_many_properties_as_are_promised(api):
+    schema = {"type": "object", "properties": {f"p{i}": {"type": "null"} for i in range(2000)}}
+    for form in (schema, json.dumps(schema)):
+        answer = api.ok("/v1/completions", {"prompt": "Once", "max_tokens": 40, "guided_json": form})
+        assert set(json.loads(answer["choices"][0]["text"])) <= set(schema["properties"])
+
+
 def test_without_grammar_support_every_form_is_refused(serve):
     gateway = serve("--disable-grammar-support")
     for fields in ({"response_format": {"type": "json_object"}}, {"guided_regex": "a"}):
