@@ -95,12 +95,19 @@ GuideParams by_grammar_text(const OrderedJson& json, const std::string& path) {
   return out;
 }
 
+// Every schema is kept to the letter, strict or not; but what is no boolean was meant otherwise.
+void check_strict(const OrderedJson& json, const std::string& path) {
+  const OrderedJson* const strict = member(json, "strict");
+  bool is_strict = false;
+  if (strict != nullptr) read_body_value(*strict, path + ".strict", is_strict);
+}
+
 // {name, schema, strict, description}: OpenAI's, and TGI's `value`.
 GuideParams by_named_schema(const OrderedJson& json, const std::string& path) {
   if (!json.is_object()) fail_body_type(path, "an object with a schema", json);
   refuse_other_members(json, path, {"name", "schema", "strict", "description"});
-  const OrderedJson* const schema = member(json, "schema");
-  return schema == nullptr ? any_object() : by_schema(*schema, path + ".schema");
+  check_strict(json, path);
+  return by_schema(required_member(json, path, "schema"), path + ".schema");
 }
 
 std::string type_of(const OrderedJson& json, const std::string& path) {
@@ -142,6 +149,7 @@ std::optional<GuideParams> by_response_format(const OrderedJson& json, const std
   }
   if (type == "json_schema") {
     refuse_other_members(json, path, {"type", "json_schema", "schema", "value", "strict", "name"});
+    check_strict(json, path);
     if (const OrderedJson* const schema = member(json, "schema")) {
       return by_schema(*schema, path + ".schema");
     }

@@ -133,7 +133,10 @@ def test_many_at_once_with_and_without_a_form(api):
     ({"guided_json": {"type": "object", "propertys": {}}}, "propertys"),
     ({"guided_json": {"properties": {"a": {"$ref": "https://example.org/x"}}}}, "#/properties/a/$ref"),
     ({"guided_regex": "a(b"}, "regular expression"), ({"guided_regex": r"(a)\1"}, "regular expression"),
-    ({"grammar": 'root ::= missing'}, "missing"),
+    ({"grammar": 'root ::= missing'}, "missing"), ({"guided_grammar": ""}, "grammar: it is empty"),
+    ({"guided_json": {"type": "array", "items": {"enum": [1]}, "uniqueItems": True, "minItems": 2}}, "schema #: no value satisfies"),
+    ({"guided_json": {"pattern": "[[:alpha:]]"}}, "#/pattern"),
+    ({"response_format": {"type": "json_schema", "json_schema": {"name": "x"}}}, "json_schema.schema: missing"),
     ({"response_format": {"type": "xml"}}, "response_format.type"),
     ({"guided_regex": "a", "guided_choice": ["b"]}, "guided_choice"),
 ], ids=str)
