@@ -112,7 +112,7 @@ complete -c tgi -n '__fish_seen_subcommand_from generate' -l speculate -x -d 'dr
 complete -c tgi -n '__fish_seen_subcommand_from generate' -l schema -r -F -d 'the answer is JSON that satisfies the JSON schema in this file; - reads it from standard input'
 complete -c tgi -n '__fish_seen_subcommand_from generate' -l regex -x -d 'the whole answer matches this regular expression'
 complete -c tgi -n '__fish_seen_subcommand_from generate' -l grammar -r -F -d 'the answer is a text of the grammar in this file, written in GBNF or Lark; - reads it from standard input'
-complete -c tgi -n '__fish_seen_subcommand_from generate' -l choice -x -d 'the answer is one of these texts, separated by commas; may be given several times'
+complete -c tgi -n '__fish_seen_subcommand_from generate' -l choice -x -d 'the answer is one of these texts, separated by commas (\\, is a comma of a text); may be given several times'
 complete -c tgi -n '__fish_seen_subcommand_from generate' -l flexible-whitespace -d 'with --schema: blanks and line ends may stand between the parts of the JSON; default: none'
 complete -c tgi -n '__fish_seen_subcommand_from generate' -l socket -r -F -d 'the daemon\'s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock'
 complete -c tgi -n '__fish_seen_subcommand_from generate' -l no-start -d 'do not start a daemon when none is running'

@@ -155,7 +155,7 @@ _tgi() {
         '--schema[the answer is JSON that satisfies the JSON schema in this file; - reads it from standard input]:FILE:_files' \
         '--regex[the whole answer matches this regular expression]:PATTERN: ' \
         '--grammar[the answer is a text of the grammar in this file, written in GBNF or Lark; - reads it from standard input]:FILE:_files' \
-        '*--choice[the answer is one of these texts, separated by commas; may be given several times]:TEXT,...: ' \
+        '*--choice[the answer is one of these texts, separated by commas (\\, is a comma of a text); may be given several times]:TEXT,...: ' \
         '--flexible-whitespace[with --schema\: blanks and line ends may stand between the parts of the JSON; default\: none]' \
         '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
         '--no-start[do not start a daemon when none is running]' \

@@ -7,6 +7,7 @@
 #include <array>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/known_names.h"
@@ -241,6 +242,9 @@ std::span<const Field<TokenizeParams>> fields<TokenizeParams>() {
 }
 
 void set_grammar(GuideParams& guide, std::string text) {
+  // As readers of JSON do with the mark that editors of Windows write.
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
   // A text in braces is llguidance's list of grammars.
   const size_t begin = text.find_first_not_of(" \t\r\n");
   const bool is_list = begin != std::string::npos && text[begin] == '{';

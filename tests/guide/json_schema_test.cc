@@ -446,6 +446,15 @@ TEST_CASE("what cannot be enforced is refused with its path") {
       {"false", "schema #: no value satisfies the schema"},
       {R"({"type":"object","properties":{"n":{"$ref":"#"}},"required":["n"]})",
        "member \"n\" is required, and no value satisfies #/properties/n"},
+      {R"({"properties":{"t":{"type":"array","items":{"enum":[1,2,3]},"uniqueItems":true,
+          "minItems":4}},"required":["t"],"type":"object"})",
+       "schema #/properties/t: no value satisfies all that is asked of it"},
+      {R"({"type":"array","minItems":1,"items":{"type":"array","items":{"type":"integer"},
+          "contains":{"type":"string"}}})",
+       "schema #/items: no value satisfies all that is asked of it"},
+      {R"({"type":"object","properties":{"o":{"type":"object","properties":{"a":{}},
+          "additionalProperties":false,"minProperties":2}},"required":["o"]})",
+       "schema #/properties/o: no value satisfies all that is asked of it"},
   };
   for (const Row& row : rows) {
     CAPTURE(row.schema);
