@@ -1,8 +1,13 @@
 #include "engine/dialect/arguments_grammar.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "engine/dialect/bare_values.h"
 #include "engine/dialect/tool_schema.h"
 #include "engine/guide/json_schema.h"
