@@ -131,8 +131,10 @@ void SchemaNotation::add_scalars(const OrderedJson& schema,
   if (texts) to.push_back(written_text(grammar_.terminal(*texts)));
   if (texts && !tells_texts()) scalars &= values.types_beside_texts();
   if (const std::optional<Expr> others = values.json(scalars)) to.push_back(*others);
-  // Where it may be a text, an array or object without anything in it is read as the empty one.
-  const bool may_be_both = (types & kStructured) != 0 && (types & kStringBit) != 0;
+  // Where it may be a text, an array or object without anything in it is read as the empty one;
+  // of listed values none is written so.
+  const bool is_listed = schema.contains("enum") || schema.contains("const");
+  const bool may_be_both = (types & kStructured) != 0 && (types & kStringBit) != 0 && !is_listed;
   if (tool_.strict && !tells_texts() && may_be_both &&
       (!texts || !grammar_.regex().accepts_empty_text(*texts))) {
     refuse(path);

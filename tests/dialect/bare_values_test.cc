@@ -80,6 +80,7 @@ std::vector<Limited> limited_values() {
       {R"({"enum": ["a", "b", null]})", is_one_of(R"(["a", "b", null])")},
       {R"({"enum": ["5", 5, "true", true]})", is_one_of(R"(["5", 5, "true", true])")},
       {R"({"enum": ["null", "None", " 5", 7]})", is_one_of(R"(["null", "None", " 5", 7])")},
+      {R"({"enum": ["a", {"k": [1]}, "{"]})", is_one_of(R"(["a", {"k": [1]}, "{"])")},
       {R"({"anyOf": [{"$ref": "#/$defs/S"}, {"type": "null"}]})",
        any_of_rules({has_length(0, 4), is_null()})},
       {R"({"$ref": "#/$defs/S"})", has_length(0, 4)},
@@ -290,6 +291,15 @@ TEST_CASE("a schema of which nothing can be written bare is refused of a strict 
              "tool f: schema #/properties/v/maxlength: ");
   is_refused(R"({"anyOf": [{"const": "5"}, {"type": "integer", "minimum": 4, "maximum": 3}]})",
              "tool f: #/properties/v: ");
+}
+
+TEST_CASE("a text with a zero byte is no number") {
+  const ToolDialect& dialect = *find_tool_dialect("qwen3_coder");
+  const AnswerForm form = form_of(dialect, R"({"type": ["string", "integer"]})", /*strict=*/true);
+  std::string written = write_calls(dialect.syntax, {{.name = "f", .arguments = {{"v", "2?x"}}}});
+  written[written.find('?')] = '\0';
+  CHECK(takes(compiled(form), written));
+  CHECK(heard_value(form, written) == std::string("2\0x", 3));
 }
 
 TEST_CASE("of a tool that is not strict what can be enforced is") {
