@@ -16,7 +16,9 @@ bool nests_deeper(std::string_view text, int max_depth);
 template <typename AnyJson = nlohmann::ordered_json>
 AnyJson json_or_discarded(std::string_view text) {
   constexpr int kMaxDepth = 128;
-  if (nests_deeper(text, kMaxDepth)) return AnyJson(AnyJson::value_t::discarded);
+  // The library takes a zero byte for the end of the text, whatever follows.
+  const bool has_zero = text.find('\0') != std::string_view::npos;
+  if (has_zero || nests_deeper(text, kMaxDepth)) return AnyJson(AnyJson::value_t::discarded);
   return AnyJson::parse(text, nullptr, /*allow_exceptions=*/false);
 }
 

@@ -34,6 +34,10 @@ void check_flags(const GenerateFlags& flags) {
   if (flags.lines && flags.details && !flags.json) {
     throw UsageError("--lines with --details needs --json: there is no table for several answers");
   }
+  if (flags.lines && flags.guide.flexible_whitespace && !flags.json) {
+    throw UsageError(
+        "--lines with --flexible-whitespace needs --json: an answer would take several lines");
+  }
   for (const char* field : {"top_n_tokens", "prompt_logprobs"}) {
     if (flags.sampling.params.contains(field) && !flags.json && !flags.details) {
       throw UsageError(

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/utf8.h"
@@ -57,6 +57,28 @@ ipc::GuideParams by_grammar(const std::string& path) {
   return out;
 }
 
+// "a,b\,c": a, and b,c.
+std::vector<std::string> split_choices(const std::vector<std::string>& given) {
+  std::vector<std::string> out;
+  for (const std::string& list : given) {
+    out.emplace_back();
+    for (size_t i = 0; i < list.size(); ++i) {
+      if (list[i] == ',') {
+        out.emplace_back();
+      } else if (list.compare(i, 2, "\\,") == 0) {
+        out.back() += list[++i];
+      } else {
+        out.back() += list[i];
+      }
+    }
+  }
+  for (const std::string& text : out) {
+    if (text.empty())
+      throw UsageError("--choice: expected texts with commas between, got an empty one");
+  }
+  return out;
+}
+
 }  // namespace
 
 void add_guide_flags(CLI::App& app, GuideFlags& flags) {
@@ -74,11 +96,11 @@ void add_guide_flags(CLI::App& app, GuideFlags& flags) {
                  "reads it from standard input")
       ->type_name("FILE")
       ->group(kGroup);
-  app.add_option("--choice", flags.choices,
-                 "the answer is one of these texts, separated by commas; may be given several "
-                 "times")
+  app.add_option(
+         "--choice", flags.choices,
+         "the answer is one of these texts, separated by commas (\\, is a comma of a text); "
+         "may be given several times")
       ->type_name("TEXT,...")
-      ->delimiter(',')
       ->allow_extra_args(false)
       ->group(kGroup);
   app.add_flag("--flexible-whitespace", flags.flexible_whitespace,
@@ -102,7 +124,7 @@ std::optional<ipc::GuideParams> to_guide(const GuideFlags& flags) {
   if (num_given == 0) return std::nullopt;
   ipc::GuideParams out;
   if (flags.regex) out.regex = *flags.regex;
-  out.choice = flags.choices;
+  out.choice = split_choices(flags.choices);
   return out;
 }
 

@@ -15,7 +15,7 @@ struct GuideFlags {
   std::optional<std::string> schema;  // a file; "-": standard input
   std::optional<std::string> regex;
   std::optional<std::string> grammar;  // a file; "-": standard input
-  std::vector<std::string> choices;
+  std::vector<std::string> choices;    // as they were given: with commas between them
   bool flexible_whitespace = false;
 
   bool reads_standard_input() const { return schema == "-" || grammar == "-"; }

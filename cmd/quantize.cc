@@ -161,8 +161,9 @@ void add_quantize_flags(CLI::App& app, QuantizeFlags& flags) {
   app.add_option("--calibration-sequences", flags.num_sequences,
                  "sequences of the text at most, evenly spread; default 64")
       ->type_name("N");
-  app.add_option("--calibration-length", flags.sequence_length,
-                 "tokens of a sequence, at most; default 512")
+  app.add_option(
+         "--calibration-length", flags.sequence_length,
+         "tokens of a sequence, at most; default 512, or the model's context where that is shorter")
       ->type_name("N");
   app.add_flag("--act-order", flags.act_order,
                "gptq: take the columns by how much they are used; groups stay contiguous");

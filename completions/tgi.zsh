@@ -155,7 +155,7 @@ _tgi() {
         '--schema[the answer is JSON that satisfies the JSON schema in this file; - reads it from standard input]:FILE:_files' \
         '--regex[the whole answer matches this regular expression]:PATTERN: ' \
         '--grammar[the answer is a text of the grammar in this file, written in GBNF or Lark; - reads it from standard input]:FILE:_files' \
-        '*--choice[the answer is one of these texts, separated by commas; may be given several times]:TEXT,...: ' \
+        '*--choice[the answer is one of these texts, separated by commas (\\, is a comma of a text); may be given several times]:TEXT,...: ' \
         '--flexible-whitespace[with --schema\: blanks and line ends may stand between the parts of the JSON; default\: none]' \
         '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
         '--no-start[do not start a daemon when none is running]' \
@@ -456,7 +456,7 @@ _tgi() {
         '--group-size[columns that share a scale, -1\: a whole row; default a row for int8, 32 for int4, 128 for gptq and awq, or the next smaller that divides all matrices]:N: ' \
         '--calibration[text to measure on\: plain, or *.jsonl with a "text" in each line; best like what the model is used for; default a text that is built in]:FILE:_files' \
         '--calibration-sequences[sequences of the text at most, evenly spread; default 64]:N: ' \
-        '--calibration-length[tokens of a sequence, at most; default 512]:N: ' \
+        '--calibration-length[tokens of a sequence, at most; default 512, or the model'\''s context where that is shorter]:N: ' \
         '--act-order[gptq\: take the columns by how much they are used; groups stay contiguous]' \
         '--damping[gptq\: added to the diagonal, as a part of its mean; default 0.01]:X: ' \
         '--force[write the model even if its perplexity grew by more than 10 %]' \

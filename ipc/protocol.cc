@@ -18,6 +18,7 @@ void check_shape(std::string_view text) {
   std::array<size_t, kMaxJsonDepth + 1> num_commas{};  // at each open level
   int depth = 0;
   size_t num_values = 0;
+  size_t num_searches = 0;
   bool in_string = false;
   for (size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
@@ -36,11 +37,14 @@ void check_shape(std::string_view text) {
       num_commas[static_cast<size_t>(depth)] = 0;
       ++num_values;
     } else if (c == '}' || c == ']') {
-      if (c == '}' && depth > 0 &&
-          num_commas[static_cast<size_t>(depth)] >= kMaxJsonObjectMembers) {
-        throw Error(Code::kInvalidArgument,
-                    fmt::format("a JSON object has more than {} members, which is the limit",
-                                kMaxJsonObjectMembers));
+      if (c == '}' && depth > 0) {
+        const size_t num_members = num_commas[static_cast<size_t>(depth)] + 1;
+        if (num_members > kMaxJsonObjectMembers) {
+          throw Error(Code::kInvalidArgument,
+                      fmt::format("a JSON object has more than {} members, which is the limit",
+                                  kMaxJsonObjectMembers));
+        }
+        num_searches += num_members * num_members / 2;
       }
       if (depth > 0) --depth;
     } else if (c == ',') {
@@ -51,6 +55,9 @@ void check_shape(std::string_view text) {
   if (num_values > kMaxJsonValues) {
     throw Error(Code::kInvalidArgument,
                 fmt::format("JSON with {} values, the limit is {}", num_values, kMaxJsonValues));
+  }
+  if (num_searches > kMaxJsonNameSearches) {
+    throw Error(Code::kInvalidArgument, "JSON with too many objects of very many members");
   }
 }
 

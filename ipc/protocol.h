@@ -10,11 +10,12 @@
 //   4. The daemon closes. One request per connection: a client that closes earlier cancels.
 //
 // A line is at most kMaxLineBytes long, is valid UTF-8, nests at most kMaxJsonDepth deep, and has
-// at most kMaxJsonValues values, of which no object has more than kMaxJsonObjectMembers. Unknown
-// fields of a request are refused by name, so that a misspelt parameter is never ignored. Fields
-// only get added within one kProtocolVersion, so a client passes over unknown fields of a reply.
-// Null counts as absent. Plain values without threads; every from_json throws
-// Error{kInvalidArgument} naming the field.
+// at most kMaxJsonValues values, of which no object has more than kMaxJsonObjectMembers, nor all of
+// them together so many that finding each by its name takes kMaxJsonNameSearches. Unknown fields of
+// a request are refused by name, so that a misspelt parameter is never ignored. Fields only get
+// added within one kProtocolVersion, so a client passes over unknown fields of a reply. Null counts
+// as absent. Plain values without threads; every from_json throws Error{kInvalidArgument} naming
+// the field.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +36,8 @@ namespace tgi::ipc {
 inline constexpr int kProtocolVersion = 1;
 inline constexpr size_t kMaxLineBytes = size_t{64} << 20;
 inline constexpr int kMaxJsonDepth = 64;
-inline constexpr size_t kMaxJsonObjectMembers = 1024;
+inline constexpr size_t kMaxJsonObjectMembers = 4096;
+inline constexpr size_t kMaxJsonNameSearches = size_t{2} << 30;  // halves of members squared
 inline constexpr size_t kMaxJsonValues = size_t{4} << 20;
 
 // Method names.

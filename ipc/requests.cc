@@ -7,6 +7,7 @@
 #include <array>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/known_names.h"
@@ -76,9 +77,10 @@ void check_merged(const MergedAdapters& merged, const OrderedJson& json) {
   }
   check_name_of(field + ".merge_strategy", kMergeStrategyNames, merged.merge_strategy);
   check_name_of(field + ".majority_sign_method", kMajoritySignNames, merged.majority_sign_method);
-  if (merged.merge_strategy != "linear" && merged.density.value_or(0) <= 0) {
+  const double density = merged.density.value_or(0);
+  if (merged.merge_strategy != "linear" && (density <= 0 || density > 1)) {
     fail_field(field + ".density",
-               fmt::format("expected the share of the numbers that {} keeps, above 0",
+               fmt::format("expected the share of the numbers that {} keeps, above 0 and at most 1",
                            merged.merge_strategy));
   }
 }
@@ -240,6 +242,9 @@ std::span<const Field<TokenizeParams>> fields<TokenizeParams>() {
 }
 
 void set_grammar(GuideParams& guide, std::string text) {
+  // As readers of JSON do with the mark that editors of Windows write.
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
   // A text in braces is llguidance's list of grammars.
   const size_t begin = text.find_first_not_of(" \t\r\n");
   const bool is_list = begin != std::string::npos && text[begin] == '{';

@@ -53,7 +53,7 @@ std::vector<PartToken> PartBuilder::take_tokens(size_t num_bytes) {
 }
 
 void PartBuilder::take(const ipc::TokenEvent& event, PartReader* reader) {
-  if (keeps_tokens_ && is_listed(event.token, event.finish_reason)) {
+  if (keeps_tokens_ && is_listed(event.token)) {
     pending_.push_back({event.token, event.top_tokens});
   }
   const auto continues = [&](PartKind kind) { return is_open_ && parts_.back().kind == kind; };

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/bounded_json.h"
+#include "base/error.h"
 
 namespace tgi::http {
 namespace {
@@ -47,7 +47,12 @@ std::string text_of(const OrderedJson& json, const std::string& path) {
 GuideParams by_schema(const OrderedJson& json, const std::string& path) {
   GuideParams out;
   if (json.is_string()) {
-    const OrderedJson parsed = json_or_discarded(json.get_ref<const std::string&>());
+    OrderedJson parsed;
+    try {
+      parsed = ipc::parse_json(json.get_ref<const std::string&>());
+    } catch (const Error& error) {
+      fail_body(path, std::string("the text is not a JSON schema: ") + error.what());
+    }
     if (!parsed.is_object() && !parsed.is_boolean()) {
       fail_body(path, "the text is not a JSON schema: expected an object written as JSON");
     }
@@ -90,12 +95,19 @@ GuideParams by_grammar_text(const OrderedJson& json, const std::string& path) {
   return out;
 }
 
+// Every schema is kept to the letter, strict or not; but what is no boolean was meant otherwise.
+void check_strict(const OrderedJson& json, const std::string& path) {
+  const OrderedJson* const strict = member(json, "strict");
+  bool is_strict = false;
+  if (strict != nullptr) read_body_value(*strict, path + ".strict", is_strict);
+}
+
 // {name, schema, strict, description}: OpenAI's, and TGI's `value`.
 GuideParams by_named_schema(const OrderedJson& json, const std::string& path) {
   if (!json.is_object()) fail_body_type(path, "an object with a schema", json);
   refuse_other_members(json, path, {"name", "schema", "strict", "description"});
-  const OrderedJson* const schema = member(json, "schema");
-  return schema == nullptr ? any_object() : by_schema(*schema, path + ".schema");
+  check_strict(json, path);
+  return by_schema(required_member(json, path, "schema"), path + ".schema");
 }
 
 std::string type_of(const OrderedJson& json, const std::string& path) {
@@ -137,6 +149,7 @@ std::optional<GuideParams> by_response_format(const OrderedJson& json, const std
   }
   if (type == "json_schema") {
     refuse_other_members(json, path, {"type", "json_schema", "schema", "value", "strict", "name"});
+    check_strict(json, path);
     if (const OrderedJson* const schema = member(json, "schema")) {
       return by_schema(*schema, path + ".schema");
     }

@@ -161,7 +161,7 @@ class LlamaCppAnswer {
 
   // llama.cpp lists what the text is made of.
   static bool is_end(const ipc::TokenInfo& token, const ipc::SequenceResult& sequence) {
-    return sequence.finish_reason == ipc::FinishReason::kEosToken &&
+    return token.special && sequence.finish_reason == ipc::FinishReason::kEosToken &&
            &token == &sequence.tokens.back();
   }
 
@@ -169,7 +169,7 @@ class LlamaCppAnswer {
     State& state = states_[index];
     ++state.num_predicted;
     if (!state.first_at) state.first_at = Clock::now();
-    if (token.finish_reason != ipc::FinishReason::kEosToken) {
+    if (!token.token.special || token.finish_reason != ipc::FinishReason::kEosToken) {
       state.tokens.push_back(token.token.id);
       if (num_top_ > 0) {
         state.probabilities.push_back(probability(token.token, token.top_tokens, num_top_));

@@ -99,9 +99,7 @@ class OllamaAnswer {
     static const std::vector<ipc::TokenInfo> kNone;
     OrderedJson list = OrderedJson::array();
     for (size_t i = 0; i < best.tokens.size(); ++i) {
-      const bool is_last = i + 1 == best.tokens.size();
-      const auto reason = is_last ? std::optional(best.finish_reason) : std::nullopt;
-      if (!is_listed(best.tokens[i], reason)) continue;
+      if (!is_listed(best.tokens[i])) continue;
       const auto& top = i < best.top_tokens.size() ? best.top_tokens[i] : kNone;
       list.push_back(token_logprobs(best.tokens[i], top, num_top_));
     }
@@ -123,7 +121,7 @@ class OllamaAnswer {
 
  private:
   void on_token(const ipc::TokenEvent& token, EventWriter& events) {
-    if (logprobs_ && is_listed(token.token, token.finish_reason)) {
+    if (logprobs_ && is_listed(token.token)) {
       waiting_logprobs_.push_back(token_logprobs(token.token, token.top_tokens, num_top_));
     }
     const bool is_silent = token.text.empty() && (token.reasoning.empty() || !tells_reasoning_);

@@ -47,8 +47,8 @@ std::string open_object(const OrderedJson& object) {
   return text;
 }
 
-bool is_listed(const ipc::TokenInfo& token, std::optional<ipc::FinishReason> finish_reason) {
-  return !token.special && finish_reason != ipc::FinishReason::kEosToken;
+bool is_listed(const ipc::TokenInfo& token) {
+  return !token.special;
 }
 
 OrderedJson token_logprobs(const ipc::TokenInfo& token,

@@ -29,8 +29,8 @@ std::string_view openai_finish_reason(ipc::FinishReason reason);
 OrderedJson bytes_of(const ipc::TokenInfo& token);
 
 // OpenAI lists the tokens whose bytes make up the content: not the end token, nor other special
-// ones. `finish_reason`: of the last token of its sequence.
-bool is_listed(const ipc::TokenInfo& token, std::optional<ipc::FinishReason> finish_reason);
+// ones.
+bool is_listed(const ipc::TokenInfo& token);
 
 // {token, logprob, bytes, top_logprobs}, with `num_top` of the alternatives.
 OrderedJson token_logprobs(const ipc::TokenInfo& token,

@@ -117,6 +117,8 @@ void fill_sampling(const OpenAiParameters& p, const ApiOptions& options, ipc::Ge
   if (p.min_tokens) to.min_new_tokens = *p.min_tokens;
   if (p.speculate) to.speculate = *p.speculate;
   to.guide = guide_of(p, options.supports_grammars);
+  require(!to.guide || p.max_tokens.value_or(1) > 0,
+          "`max_tokens` must be strictly positive where the answer has a form");
   to.max_input_tokens = options.max_input_tokens;
   to.max_total_tokens = options.max_total_tokens;
   if (p.max_tokens) to.max_new_tokens = *p.max_tokens;

@@ -16,9 +16,7 @@ OrderedJson sequence_logprobs(const ipc::SequenceResult& sequence, int64_t num_t
   static const std::vector<ipc::TokenInfo> kNone;
   OrderedJson content = OrderedJson::array();
   for (size_t i = 0; i < sequence.tokens.size(); ++i) {
-    const bool is_last = i + 1 == sequence.tokens.size();
-    const auto reason = is_last ? std::optional(sequence.finish_reason) : std::nullopt;
-    if (!is_listed(sequence.tokens[i], reason)) continue;
+    if (!is_listed(sequence.tokens[i])) continue;
     const auto& top = i < sequence.top_tokens.size() ? sequence.top_tokens[i] : kNone;
     content.push_back(token_logprobs(sequence.tokens[i], top, num_top));
   }
@@ -108,7 +106,7 @@ class Chunks {
       scope_->record().finish_reasons.emplace_back(finish);
     }
     std::string logprobs = "null";
-    if (logprobs_ && is_listed(token.token, token.finish_reason)) {
+    if (logprobs_ && is_listed(token.token)) {
       OrderedJson json;
       json["content"] =
           OrderedJson::array({token_logprobs(token.token, token.top_tokens, num_top_)});

@@ -26,7 +26,8 @@ guide::Expr text_without(guide::Grammar& grammar,
                          const std::vector<std::string_view>& marks,
                          const IsSpecialToken& is_special);
 
-guide::Expr any_argument_name(guide::Grammar& grammar);
+// The name of an argument that is none of the known ones.
+guide::Expr other_argument_name(guide::Grammar& grammar, const std::vector<std::string>& known);
 
 // Entries in their order with commas between, those that are not required or left out; then any
 // number of `other`.
@@ -39,18 +40,9 @@ guide::Expr comma_list(guide::Grammar& grammar,
                        const std::vector<ListEntry>& entries,
                        std::optional<guide::Expr> other);
 
-// What satisfies the schema, as JSON; a text as it is, without `close`, which ends it (empty: it is
-// a special token). `path`: of the schema, for people.
-guide::Expr json_value(guide::Grammar& grammar, const Tool& tool, const OrderedJson& schema);
-guide::Expr property_text(guide::Grammar& grammar,
-                          const Tool& tool,
-                          const std::string& path,
-                          const OrderedJson& schema,
-                          const std::string& close);
-
 // As a JSON object; as text between marks; as keywords of Python; as entries of Gemma; as elements
-// of MiniMax. All throw
-// what add_json_schema throws, when the tool is strict; else what can't be enforced is left open.
+// of MiniMax. All throw what add_json_schema throws, when the tool is strict; else what can't be
+// enforced is left open.
 guide::Expr json_arguments(guide::Grammar& grammar, const Tool& tool);
 guide::Expr parameter_arguments(guide::Grammar& grammar,
                                 const Tool& tool,

@@ -8,6 +8,7 @@
 #include "base/bounded_json.h"
 #include "base/json_text.h"
 #include "engine/dialect/call_reader.h"
+#include "engine/dialect/json_check.h"
 
 namespace tgi::dialect {
 namespace {
@@ -38,12 +39,14 @@ void append_string(std::string_view value, std::string& out) {
 std::string json_of_parameter(std::string_view value, uint8_t types) {
   const std::string_view bare = trimmed(value);
   std::string json(bare);
+  const bool takes_text = (types & kStringBit) != 0;
+  // Of any size: the library knows no number that no double holds.
+  if (is_json_number(bare) && ((types & kNumberBit) != 0 || !takes_text)) return json;
   OrderedJson parsed = json_or_discarded(json);
   if (parsed.is_discarded()) {
     json = json_of_python(bare);  // True, None, {'a': 1}
     parsed = json_or_discarded(json);
   }
-  const bool takes_text = (types & kStringBit) != 0;
   const bool fits = (type_bit(parsed) & types & ~kStringBit) != 0;
   if (!parsed.is_discarded() && (fits || !takes_text)) return json;
   std::string out;

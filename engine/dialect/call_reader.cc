@@ -35,7 +35,7 @@ uint8_t KnownTool::types_of_parameter(std::string_view parameter) const {
   for (const Parameter& each : parameters) {
     if (each.name == parameter) return each.types;
   }
-  return kAllBits;
+  return types_of_others;
 }
 
 std::vector<KnownTool> known_tools(const std::vector<Tool>& tools) {
@@ -44,6 +44,10 @@ std::vector<KnownTool> known_tools(const std::vector<Tool>& tools) {
     KnownTool& known = out.emplace_back();
     known.name = tool.name;
     known.schema = std::make_shared<const OrderedJson>(tool.parameters);
+    if (const auto others = tool.parameters.find("additionalProperties");
+        others != tool.parameters.end()) {
+      known.types_of_others = types_of(*others, tool.parameters);
+    }
     const auto properties = tool.parameters.find("properties");
     if (properties == tool.parameters.end() || !properties->is_object()) continue;
     for (const auto& item : properties->items()) {

@@ -23,6 +23,7 @@ struct KnownTool {
   };
   std::string name;
   std::vector<Parameter> parameters;
+  uint8_t types_of_others = kAllBits;
   std::shared_ptr<const OrderedJson> schema{};  // (optional) of its arguments
 
   uint8_t types_of_parameter(std::string_view parameter) const;

@@ -24,12 +24,10 @@ class ElementNotation final : public SchemaNotation {
   }
 
  private:
-  Expr text(const std::string& path, const OrderedJson& schema) override {
-    return property_text(grammar_, tool_, path, schema, mark_text_);
-  }
-  Expr literal_text(const std::string& value) override { return grammar_.text(value); }
-  std::optional<Expr> null() override { return std::nullopt; }
   bool tells_texts() const override { return false; }
+  bool writes_null() const override { return false; }
+  const std::string& text_end() const override { return mark_text_; }
+  Expr written_text(Expr text) override { return text; }
   bool can_name(std::string_view name) const override {
     return !name.empty() && name.find_first_of("<>/ \n\r\t") == std::string_view::npos;
   }
@@ -42,7 +40,7 @@ class ElementNotation final : public SchemaNotation {
       out.push_back(member.is_required ? one : grammar_.optional(one));
     }
     if (other) {
-      const Expr name = any_argument_name(grammar_);
+      const Expr name = other_argument_name(grammar_, names_of(known));
       out.push_back(grammar_.repeat(element(name, *other), 0, guide::kUnbounded));
     }
     return grammar_.sequence(out);
@@ -62,7 +60,7 @@ class ElementNotation final : public SchemaNotation {
   }
 
   Expr any_value(Expr value) override {
-    const Expr one = element(any_argument_name(grammar_), value);
+    const Expr one = element(other_argument_name(grammar_, {}), value);
     return grammar_.either(
         {text_without(grammar_, {mark_}, is_special_), grammar_.repeat(one, 1, guide::kUnbounded)});
   }

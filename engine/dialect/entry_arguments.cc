@@ -26,12 +26,10 @@ class EntryNotation final : public SchemaNotation {
   }
 
  private:
-  Expr text(const std::string& path, const OrderedJson& schema) override {
-    return quoted(property_text(grammar_, tool_, path, schema, quote_text_));
-  }
-  Expr literal_text(const std::string& value) override { return quoted(grammar_.text(value)); }
-  std::optional<Expr> null() override { return grammar_.text("null"); }
   bool tells_texts() const override { return true; }
+  bool writes_null() const override { return true; }
+  const std::string& text_end() const override { return quote_text_; }
+  Expr written_text(Expr text) override { return quoted(text); }
   bool can_name(std::string_view) const override { return true; }
 
   // Names in the order in which templates sort them.
@@ -45,7 +43,7 @@ class EntryNotation final : public SchemaNotation {
                          .expr = named(grammar_.text(member.name), member.value),
                          .is_required = member.is_required});
     }
-    if (other) other = named(any_argument_name(grammar_), *other);
+    if (other) other = named(other_argument_name(grammar_, names_of(known)), *other);
     return comma_list(grammar_, entries, other);
   }
   Expr object(Expr members) override { return in('{', members, '}'); }

@@ -32,6 +32,7 @@ class JsonCheck {
     skip_space();
     return at_ == text_.size() && is_valid_utf8(text_);
   }
+  bool is_number() { return number() && at_ == text_.size(); }
 
  private:
   char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
@@ -131,6 +132,10 @@ class JsonCheck {
 
 bool is_json_object(std::string_view text) {
   return JsonCheck(text).is_object();
+}
+
+bool is_json_number(std::string_view text) {
+  return JsonCheck(text).is_number();
 }
 
 }  // namespace tgi::dialect

@@ -7,5 +7,6 @@
 namespace tgi::dialect {
 
 bool is_json_object(std::string_view text);
+bool is_json_number(std::string_view text);
 
 }  // namespace tgi::dialect

@@ -66,7 +66,9 @@ class PythonLiteral {
     std::string out;
     if (!value(out, 0)) return std::nullopt;
     skip_space();
-    if (at_ != text_.size() || !nlohmann::json::accept(out)) return std::nullopt;
+    // The library takes a zero byte for the end of the text.
+    const bool is_json = out.find('\0') == std::string::npos && nlohmann::json::accept(out);
+    if (at_ != text_.size() || !is_json) return std::nullopt;
     return out;
   }
 

@@ -6,15 +6,31 @@
 #include <array>
 
 #include "base/error.h"
+#include "engine/dialect/bare_values.h"
+#include "engine/dialect/call_reader.h"
 
 namespace tgi::dialect {
 
 using guide::Expr;
+using guide::Regex;
 using guide::Rule;
 
 namespace {
 
 constexpr int kMaxSchemaDepth = 12;
+constexpr std::array<std::string_view, 12> kAnnotations = {
+    "description", "title",    "default", "examples", "example",    "$schema",
+    "$id",         "$comment", "$defs",   "nullable", "deprecated", "definitions"};
+// What says nothing of arrays and objects.
+constexpr std::array<std::string_view, 13> kOfScalars = {
+    "minLength",        "maxLength",  "pattern", "format", "minimum", "maximum", "exclusiveMinimum",
+    "exclusiveMaximum", "multipleOf", "ge",      "gt",     "le",      "lt"};
+
+bool says_nothing(const OrderedJson& schema) {
+  return std::all_of(schema.items().begin(), schema.items().end(), [](const auto& item) {
+    return std::find(kAnnotations.begin(), kAnnotations.end(), item.key()) != kAnnotations.end();
+  });
+}
 
 const OrderedJson& list_of(const OrderedJson& schema, const char* word) {
   static const OrderedJson kEmpty = OrderedJson::array();
@@ -22,28 +38,17 @@ const OrderedJson& list_of(const OrderedJson& schema, const char* word) {
   return found != schema.end() && found->is_array() ? *found : kEmpty;
 }
 
-bool is_integer(const OrderedJson& schema) {
-  const auto type = schema.find("type");
-  if (type == schema.end()) return false;
-  const auto has = [&](const char* word) {
-    return std::find(type->begin(), type->end(), OrderedJson(word)) != type->end();
-  };
-  return *type == "integer" || (type->is_array() && has("integer") && !has("number"));
-}
-
 }  // namespace
 
 void SchemaNotation::check_words(const OrderedJson& schema,
                                  const std::string& path,
                                  std::initializer_list<std::string_view> known) const {
-  constexpr std::array<std::string_view, 12> kAnnotations = {
-      "description", "title",    "default", "examples", "example",    "$schema",
-      "$id",         "$comment", "$defs",   "nullable", "deprecated", "definitions"};
   if (!tool_.strict) return;
   for (const auto& item : schema.items()) {
     const auto is_it = [&](std::string_view word) { return word == item.key(); };
     if (std::any_of(known.begin(), known.end(), is_it)) continue;
     if (std::any_of(kAnnotations.begin(), kAnnotations.end(), is_it)) continue;
+    if (std::any_of(kOfScalars.begin(), kOfScalars.end(), is_it)) continue;
     refuse(fmt::format("{}/{}", path, item.key()));
   }
 }
@@ -87,6 +92,12 @@ Expr SchemaNotation::members(const OrderedJson& schema, const std::string& path,
   return written_members(std::move(known), other);
 }
 
+std::vector<std::string> SchemaNotation::names_of(const std::vector<Member>& members) {
+  std::vector<std::string> out;
+  for (const Member& member : members) out.push_back(member.name);
+  return out;
+}
+
 Expr SchemaNotation::one_of(const std::vector<Expr>& forms, const std::string& path) {
   if (!forms.empty()) return grammar_.either(forms);
   if (tool_.strict) refuse(path);
@@ -99,71 +110,91 @@ Expr SchemaNotation::value(const OrderedJson& given, const std::string& path, in
     if (tool_.strict && given != OrderedJson(true)) refuse(path);
     return any();
   }
-  if (schema != &given) return referred(*schema, path, depth);
+  if (schema != &given) return referred(*schema, path, depth, /*is_structured=*/false);
+  if (says_nothing(*schema)) return any();
+  std::vector<Expr> forms;
+  add_scalars(*schema, path, forms);
+  add_structured(*schema, path, depth, forms);
+  return one_of(forms, path);
+}
+
+void SchemaNotation::add_scalars(const OrderedJson& schema,
+                                 const std::string& path,
+                                 std::vector<Expr>& to) {
+  constexpr uint8_t kStructured = kObjectBit | kArrayBit;
+  const uint8_t types = types_of(schema, tool_.parameters);
+  uint8_t scalars = types & ~kStructured & ~kStringBit;
+  if (!writes_null()) scalars &= ~kNullBit;
+  if (scalars == 0 && (types & kStringBit) == 0) return;
+  BareValues values(grammar_, tool_, schema);
+  const std::optional<Regex> texts = values.texts(tells_texts(), text_end());
+  if (texts) to.push_back(written_text(grammar_.terminal(*texts)));
+  if (texts && !tells_texts()) scalars &= values.types_beside_texts();
+  if (const std::optional<Expr> others = values.json(scalars)) to.push_back(*others);
+  // Where it may be a text, an array or object without anything in it is read as the empty one;
+  // of listed values none is written so.
+  const bool is_listed = schema.contains("enum") || schema.contains("const");
+  const bool may_be_both = (types & kStructured) != 0 && (types & kStringBit) != 0 && !is_listed;
+  if (tool_.strict && !tells_texts() && may_be_both &&
+      (!texts || !grammar_.regex().accepts_empty_text(*texts))) {
+    refuse(path);
+  }
+}
+
+void SchemaNotation::add_structured(const OrderedJson& given,
+                                    const std::string& path,
+                                    int depth,
+                                    std::vector<Expr>& to) {
+  const OrderedJson* const schema = behind_references(given, tool_.parameters);
+  if (schema == nullptr || !schema->is_object() || depth > kMaxSchemaDepth) {
+    if (tool_.strict) refuse(path);
+    to.push_back(any());
+    return;
+  }
+  const uint8_t types = types_of(*schema, tool_.parameters);
+  if ((types & (kObjectBit | kArrayBit)) == 0) return;
+  if (schema != &given) {
+    to.push_back(referred(*schema, path, depth, /*is_structured=*/true));
+    return;
+  }
   for (const char* const word : {"enum", "const"}) {
     if (!schema->contains(word)) continue;
-    std::vector<Expr> forms;
+    check_words(*schema, path, {"type", word});
     const bool is_list = word == std::string_view("enum");
     for (const OrderedJson& each :
          is_list ? list_of(*schema, word) : OrderedJson::array({(*schema)[word]})) {
-      if (const std::optional<Expr> form = literal(each)) forms.push_back(*form);
+      if (!each.is_structured()) continue;
+      if (const std::optional<Expr> form = literal(each, types)) to.push_back(*form);
     }
-    return one_of(forms, fmt::format("{}/{}", path, word));
+    return;
   }
   for (const char* const word : {"anyOf", "oneOf"}) {
     const OrderedJson& all = list_of(*schema, word);
     if (all.empty()) continue;
     check_words(*schema, path, {"type", word});
-    std::vector<Expr> forms;
-    for (const OrderedJson& each : all) {
-      const bool is_null = types_of(each, tool_.parameters) == kNullBit;
-      if (!is_null || null()) forms.push_back(value(each, path, depth + 1));
-    }
-    return one_of(forms, path);
+    for (const OrderedJson& each : all) add_structured(each, path, depth + 1, to);
+    return;
   }
-  return of_types(*schema, path, depth);
-}
-
-Expr SchemaNotation::of_types(const OrderedJson& schema, const std::string& path, int depth) {
-  const uint8_t types = types_of(schema, tool_.parameters);
-  if (types == kAllBits) {
-    check_words(schema, path, {"type"});
-    return any();
-  }
-  std::vector<Expr> forms;
-  const bool is_text = (types & kStringBit) != 0;
-  if (is_text) forms.push_back(text(path, schema));
-  // What may be a text is written as one where nothing tells it from others.
-  if (!is_text || tells_texts()) {
-    if ((types & kNumberBit) != 0) forms.push_back(number(schema));
-    if ((types & kBooleanBit) != 0) {
-      forms.push_back(grammar_.either({grammar_.text("true"), grammar_.text("false")}));
-    }
-    if ((types & kNullBit) != 0 && null()) forms.push_back(*null());
-  }
-  if ((types & kArrayBit) != 0) forms.push_back(items(schema, path, depth));
-  if ((types & kObjectBit) != 0) forms.push_back(object(members(schema, path, depth)));
-  return one_of(forms, path);
+  if ((types & kArrayBit) != 0) to.push_back(items(*schema, path, depth));
+  if ((types & kObjectBit) != 0) to.push_back(object(members(*schema, path, depth)));
 }
 
 // One rule for each schema that is referred to, which may be its own part.
-Expr SchemaNotation::referred(const OrderedJson& schema, const std::string& path, int depth) {
-  const auto found = referred_.find(&schema);
-  if (found != referred_.end()) return grammar_.call(found->second);
-  const Rule rule = grammar_.declare(path);
-  referred_.emplace(&schema, rule);
-  grammar_.define(rule, value(schema, path, depth + 1));
-  return grammar_.call(rule);
-}
-
-Expr SchemaNotation::number(const OrderedJson& schema) {
-  OrderedJson out = OrderedJson::object();
-  out["type"] = is_integer(schema) ? "integer" : "number";
-  for (const char* const word : {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
-                                 "multipleOf", "ge", "gt", "le", "lt"}) {
-    if (schema.contains(word)) out[word] = schema[word];
+Expr SchemaNotation::referred(const OrderedJson& schema,
+                              const std::string& path,
+                              int depth,
+                              bool is_structured) {
+  const auto [place, is_new] = referred_.try_emplace({&schema, is_structured}, Rule{});
+  if (!is_new) return grammar_.call(place->second);
+  const Rule rule = place->second = grammar_.declare(path);
+  if (is_structured) {
+    std::vector<Expr> forms;
+    add_structured(schema, path, depth + 1, forms);
+    grammar_.define(rule, grammar_.either(forms));
+  } else {
+    grammar_.define(rule, value(schema, path, depth + 1));
   }
-  return json_value(grammar_, tool_, out);
+  return grammar_.call(rule);
 }
 
 Expr SchemaNotation::items(const OrderedJson& schema, const std::string& path, int depth) {
@@ -199,12 +230,13 @@ std::vector<Expr> SchemaNotation::listed(const OrderedJson& given) {
   OrderedJson values = list_of(*schema, "enum");
   if (schema->contains("const")) values = OrderedJson::array({(*schema)["const"]});
   if (values.empty() && types_of(*schema, tool_.parameters) == kBooleanBit) values = {false, true};
+  const uint8_t types = types_of(*schema, tool_.parameters);
   std::vector<Expr> forms;
   for (size_t i = 0; i < values.size(); ++i) {
     if (std::find(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(i), values[i]) !=
         values.begin() + static_cast<std::ptrdiff_t>(i))
       continue;
-    if (const std::optional<Expr> form = literal(values[i])) forms.push_back(*form);
+    if (const std::optional<Expr> form = literal(values[i], types)) forms.push_back(*form);
   }
   return forms;
 }
@@ -254,14 +286,21 @@ Expr SchemaNotation::different_items(const std::vector<Expr>& values,
   return in_array(all);
 }
 
-std::optional<Expr> SchemaNotation::literal(const OrderedJson& value) {
-  if (value.is_null()) return null();
-  if (value.is_string()) return literal_text(value.get<std::string>());
-  if (!value.is_array() && !value.is_object()) return grammar_.text(value.dump());
+std::optional<Expr> SchemaNotation::literal(const OrderedJson& value, uint8_t types) {
+  if (value.is_null() && !writes_null()) return std::nullopt;
+  if (value.is_string()) {
+    const std::string text = value.get<std::string>();
+    const bool is_read_so = tells_texts() || json_of_parameter(text, types).starts_with('"');
+    if (!is_read_so) return std::nullopt;
+    return written_text(grammar_.text(text));
+  }
+  if (!value.is_structured()) return grammar_.text(value.dump());
+  // Nothing between the marks of a text is the empty text.
+  if (value.empty() && !tells_texts() && (types & kStringBit) != 0) return std::nullopt;
   std::vector<Expr> own;
   std::vector<Member> known;
   for (const auto& item : value.items()) {
-    const std::optional<Expr> inner = literal(item.value());
+    const std::optional<Expr> inner = literal(item.value(), kAllBits);
     if (!inner || (value.is_object() && !can_name(item.key()))) return std::nullopt;
     if (value.is_array()) own.push_back(*inner);
     if (value.is_object()) known.push_back({item.key(), *inner, /*is_required=*/true});

@@ -1,6 +1,7 @@
 // Which parts of a grammar can be reached, derive the empty text, derive any text at all, and how
 // short: by iteration until nothing changes.
 #include <algorithm>
+#include <ranges>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -207,9 +208,42 @@ class FactFinder {
     return facts_.nodes[static_cast<size_t>(id)].min_length >= ExprPool::kMaxLength;
   }
 
+  // Whether each rule has any text, however long.
+  std::vector<uint8_t> rules_with_text() const {
+    std::vector<uint8_t> nodes(grammar_.nodes().size(), 0);
+    std::vector<uint8_t> rules(grammar_.rules().size(), 0);
+    const auto has_text = [&](int32_t id) {
+      const Grammar::Node& of = node(id);
+      const auto has = [&](int32_t i) { return nodes[static_cast<size_t>(part(of, i))] != 0; };
+      const auto parts = std::views::iota(0, of.num_parts);
+      if (of.kind == Kind::kCall) return rules[static_cast<size_t>(of.rule)] != 0;
+      if (of.kind == Kind::kSequence) return std::ranges::all_of(parts, has);
+      if (of.kind == Kind::kEither) return std::ranges::any_of(parts, has);
+      if (of.kind == Kind::kRepeat) return of.min == 0 || has(0);
+      return of.kind != Kind::kTerminal ||
+             facts_.terminals[static_cast<size_t>(id)] != ExprPool::kNothing;
+    };
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (const int32_t rule : facts_.rule_order) {
+        for (const int32_t id : used_by_rule_[static_cast<size_t>(rule)])
+          nodes[static_cast<size_t>(id)] = has_text(id) ? 1 : 0;
+        const uint8_t now = nodes[static_cast<size_t>(body(rule))];
+        changed |= std::exchange(rules[static_cast<size_t>(rule)], now) != now;
+      }
+    }
+    return rules;
+  }
+
   // Follows what is missing down to a rule that can blame nobody else.
   [[noreturn]] void refuse_empty() {
     int32_t rule = grammar_.start().id;
+    if (rules_with_text()[static_cast<size_t>(rule)] != 0) {
+      throw Error(Code::kInvalidArgument, "the shortest text of the rule \"" + name(rule) +
+                                              "\" has more than " +
+                                              std::to_string(ExprPool::kMaxLength) + " bytes");
+    }
+    std::string schema;  // the innermost, whose rules begin as paths in it do
     std::vector<uint8_t> seen(grammar_.rules().size(), 0);
     bool never_ends = false;
     for (int32_t id = body(rule); id >= 0;) {
@@ -220,6 +254,7 @@ class FactFinder {
           break;
         }
         rule = of.rule;
+        if (name(rule).starts_with('#')) schema = name(rule);
         id = body(rule);
         continue;
       }
@@ -228,6 +263,10 @@ class FactFinder {
         if (is_dead(part(of, i))) next = part(of, i);
       }
       id = next;
+    }
+    if (!schema.empty()) {
+      throw Error(Code::kInvalidArgument,
+                  "schema " + schema + ": no value satisfies all that is asked of it");
     }
     throw Error(Code::kInvalidArgument,
                 "no text can satisfy the grammar: the rule \"" + name(rule) + "\" " +

@@ -14,6 +14,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "engine/guide/grammar.h"
 
@@ -28,7 +30,9 @@ struct JsonSchemaOptions {
   Whitespace whitespace = Whitespace::kCompact;
   // Objects whose schema names properties and says nothing of others get no others, although JSON
   // Schema would let them: whoever asks for {name, age} wants these. A text of the language still
-  // satisfies the schema.
+  // satisfies the schema. For the same reason a schema that describes members or items and has no
+  // `type` is one of objects or of arrays, and members that only the other branches of a oneOf
+  // name are left out.
   bool closes_objects = false;
   // Values in Python's notation: True, False and None for true, false and null.
   bool python_words = false;
@@ -41,6 +45,21 @@ struct JsonSchemaOptions {
 Rule add_json_schema(Grammar& grammar,
                      const nlohmann::ordered_json& schema,
                      const JsonSchemaOptions& options = {});
+
+// What a schema allows, for notations that write texts without quotes: its strings apart from the
+// values of other types.
+struct SchemaValues {
+  struct Type {
+    std::string_view word;  // JSON Schema's; integers are "number"
+    bool is_every = false;  // every value of the type
+  };
+  std::vector<Type> others;  // types of which there are values, but for strings
+  Regex strings;             // the strings themselves, not their texts in JSON
+  bool has_strings = false;
+  bool has_every_string = false;
+};
+// Throws as add_json_schema() does, but not where there is no value.
+SchemaValues schema_values(RegexPool& pool, const nlohmann::ordered_json& schema);
 
 // Any JSON value (`json_object`: an object).
 Rule add_any_json(Grammar& grammar, bool only_object, const JsonSchemaOptions& options = {});

@@ -65,8 +65,11 @@ ListedGrammar read_listed(const ordered_json& json, size_t index) {
 
 std::vector<ListedGrammar> read_grammar_list(std::string_view text) {
   const size_t begin = text.find_first_not_of(" \t\r\n");
-  if (begin == std::string_view::npos || text[begin] != '{')
-    return {{.name = "", .lark = std::string(text), .schema = {}}};
+  if (begin == std::string_view::npos) {
+    throw Error(Code::kInvalidArgument,
+                "it is empty: expected rules, in GBNF (root ::= ...) or in Lark (start: ...)");
+  }
+  if (text[begin] != '{') return {{.name = "", .lark = std::string(text), .schema = {}}};
   if (nests_deeper(text, kMaxListNesting))
     refuse_list("nested deeper than " + std::to_string(kMaxListNesting));
   const ordered_json list = ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);

@@ -140,7 +140,7 @@ Regex LarkTerminals::of_node(int32_t id) {
 
 Regex LarkTerminals::pattern_of(const LarkNode& node) {
   try {
-    return parse_regex(regex_, node.text, RegexUse::kWhole);
+    return parse_regex(regex_, node.text, RegexUse::kWhole, RegexSyntax::kRust);
   } catch (const Error& error) {
     source_.refuse(node.place, error.what(), error.code());
   }

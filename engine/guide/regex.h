@@ -115,6 +115,14 @@ enum class RegexUse {
   kSearch,  // it is found somewhere in the text unless anchored (the `pattern` of JSON Schema)
 };
 
+// Where the dialects read the same characters in different ways.
+enum class RegexSyntax {
+  kEcma,         // of JSON Schema's `pattern`, and of Python's
+  kRustClasses,  // [[:alpha:]], [a[bc]], [a-z&&[^x]], [a-z--[x]] and [a-f~~[d-i]] as Rust has them,
+                 // but what has a meaning by ECMA-262 alone keeps it ([+--/])
+  kRust,         // classes, and what ends a line: \n alone
+};
+
 // The syntax of ECMA-262 with the `u` flag, as far as it is regular, with what Rust's and Python's
 // `re` add to that: (?:...), (?i), (?x)-less inline flags, \A \z \Z, \d \w \s \b-less classes,
 // \p{...} general categories and scripts that the tables of this build know, {n,m}, lazy marks
@@ -123,6 +131,9 @@ enum class RegexUse {
 // Throws kInvalidArgument or, for what is known and not regular (back references, lookbehind, word
 // borders in the middle), kUnsupported: each with the place in the pattern and what was found
 // there.
-Regex parse_regex(RegexPool& pool, std::string_view pattern, RegexUse use);
+Regex parse_regex(RegexPool& pool,
+                  std::string_view pattern,
+                  RegexUse use,
+                  RegexSyntax syntax = RegexSyntax::kEcma);
 
 }  // namespace tgi::guide

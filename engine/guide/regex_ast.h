@@ -36,12 +36,13 @@ struct RegexAst {
   };
   std::vector<Node> nodes;
   int32_t root = -1;
+  CodePoints line_ends{};  // what . does not match, and what ends a line with the flag m
 
   const Node& node(int32_t id) const { return nodes[static_cast<size_t>(id)]; }
 };
 
 // Throws kInvalidArgument and kUnsupported with the place.
-RegexAst parse_regex_syntax(std::string_view pattern);
+RegexAst parse_regex_syntax(std::string_view pattern, RegexSyntax syntax);
 
 // The error of a pattern: what is wrong, where, and what is there.
 [[noreturn]] void refuse_regex(std::string_view pattern,

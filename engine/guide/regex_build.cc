@@ -37,9 +37,9 @@ class RegexBuilder {
       : pool_(pool), pattern_(pattern), ast_(ast) {
     const CodePoints word = word_characters();
     classes_[kAfterWord] = word;
-    classes_[kAfterLineEnd] = line_ends();
+    classes_[kAfterLineEnd] = ast.line_ends;
     CodePoints neither = word;
-    for (const CodePointRange& range : line_ends()) neither.push_back(range);
+    for (const CodePointRange& range : ast.line_ends) neither.push_back(range);
     classes_[kAfterOther] = negate_code_points(normalize_code_points(neither));
   }
 
@@ -289,8 +289,8 @@ void refuse_regex(std::string_view pattern, size_t place, std::string_view what,
               where + ": " + std::string(what) + (unsupported ? " can't be enforced" : ""));
 }
 
-Regex parse_regex(RegexPool& pool, std::string_view pattern, RegexUse use) {
-  const RegexAst ast = parse_regex_syntax(pattern);
+Regex parse_regex(RegexPool& pool, std::string_view pattern, RegexUse use, RegexSyntax syntax) {
+  const RegexAst ast = parse_regex_syntax(pattern, syntax);
   return RegexBuilder(pool, pattern, ast).build(use);
 }
 

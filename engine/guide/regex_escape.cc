@@ -2,7 +2,6 @@
 
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "base/error.h"
 #include "base/utf8.h"
@@ -137,10 +136,6 @@ std::optional<char32_t> control_escape(char kind) {
   }
 }
 
-bool is_single(const CodePoints& set) {
-  return set.size() == 1 && set[0].first == set[0].last;
-}
-
 }  // namespace
 
 char32_t RegexText::take_character() {
@@ -190,58 +185,6 @@ CodePoints parse_regex_escape(RegexText& text, bool in_class) {
   }
   refuse("an escape that isn't known");
   return {};
-}
-
-CodePoints parse_regex_class(RegexText& text, bool ignore_case) {
-  const size_t begin = text.at++;
-  const bool negated = text.take('^');
-  std::vector<CodePointRange> ranges;
-  // One end of a range, or a set that is none.
-  const auto take_item = [&] {
-    if (text.peek() == '\\') return parse_regex_escape(text, true);
-    const char32_t character = text.take_character();
-    return CodePoints{{character, character}};
-  };
-  // Python and Rust take ] as itself where it is first; ECMA-262 has the empty class there, which
-  // nobody writes on purpose ([] and [^]).
-  bool is_first = true;
-  const auto has_later_end = [&] {
-    return text.pattern.find(']', text.at + 1) != std::string_view::npos;
-  };
-  while (true) {
-    if (text.at_end()) {
-      text.at = begin;
-      text.refuse("\"[\" without \"]\"");
-    }
-    if (text.peek() == ']' && !(is_first && has_later_end())) break;
-    is_first = false;
-    const size_t place = text.at;
-    const CodePoints item = take_item();
-    const std::string_view rest = text.pattern.substr(text.at);
-    if (rest.size() < 2 || rest[0] != '-' || rest[1] == ']') {
-      ranges.insert(ranges.end(), item.begin(), item.end());
-      continue;
-    }
-    ++text.at;
-    const CodePoints last = take_item();
-    if (!is_single(item) || !is_single(last)) {
-      // [\w-.]: what can't be a range is three members, as in all dialects without the flag `u`.
-      ranges.insert(ranges.end(), item.begin(), item.end());
-      ranges.insert(ranges.end(), last.begin(), last.end());
-      ranges.push_back({'-', '-'});
-      continue;
-    }
-    if (last[0].first < item[0].first) {
-      text.at = place;
-      text.refuse("a range of characters that ends before it begins");
-    }
-    ranges.push_back({item[0].first, last[0].first});
-  }
-  ++text.at;
-  CodePoints set = normalize_code_points(ranges);
-  if (!negated) return set;
-  if (ignore_case) set = fold_case(set);
-  return negate_code_points(set);
 }
 
 }  // namespace tgi::guide

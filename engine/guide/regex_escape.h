@@ -1,5 +1,5 @@
-// What stands for one character in a regular expression: escapes and classes in brackets. Used by
-// regex_syntax.cc only.
+// What stands for one character in a regular expression: escapes. Used by the parsers of patterns
+// and of classes only.
 #pragma once
 
 #include <string_view>
@@ -27,8 +27,5 @@ struct RegexText {
 
 // REQUIRES: a backslash is next. What asserts something is none of its business.
 CodePoints parse_regex_escape(RegexText& text, bool in_class);
-
-// REQUIRES: [ is next. ignore_case: what is negated is closed under case before.
-CodePoints parse_regex_class(RegexText& text, bool ignore_case);
 
 }  // namespace tgi::guide

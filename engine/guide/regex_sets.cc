@@ -198,6 +198,29 @@ CodePoints line_ends() {
   return {{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}};
 }
 
+std::optional<CodePoints> posix_characters(std::string_view name) {
+  const std::pair<std::string_view, CodePoints> classes[] = {
+      {"alnum", {{'0', '9'}, {'A', 'Z'}, {'a', 'z'}}},
+      {"alpha", {{'A', 'Z'}, {'a', 'z'}}},
+      {"ascii", {{0, 0x7F}}},
+      {"blank", {{'\t', '\t'}, {' ', ' '}}},
+      {"cntrl", {{0, 0x1F}, {0x7F, 0x7F}}},
+      {"digit", {{'0', '9'}}},
+      {"graph", {{'!', '~'}}},
+      {"lower", {{'a', 'z'}}},
+      {"print", {{' ', '~'}}},
+      {"punct", {{'!', '/'}, {':', '@'}, {'[', '`'}, {'{', '~'}}},
+      {"space", {{'\t', '\r'}, {' ', ' '}}},
+      {"upper", {{'A', 'Z'}}},
+      {"word", word_characters()},
+      {"xdigit", {{'0', '9'}, {'A', 'F'}, {'a', 'f'}}},
+  };
+  const auto* const found =
+      std::ranges::find(classes, name, [](const auto& row) { return row.first; });
+  if (found == std::end(classes)) return std::nullopt;
+  return found->second;
+}
+
 std::optional<CodePoints> property_characters(std::string_view name) {
   static std::mutex mutex;
   static std::map<std::string, CodePoints> known;

@@ -14,6 +14,9 @@ CodePoints word_characters();         // \w: ASCII letters, digits, _
 CodePoints white_space_characters();  // \s, as ECMA-262 has it
 CodePoints line_ends();               // what . does not match
 
+// [:name:]: the fourteen of Rust's crate `regex`, of ASCII alone. None: unknown.
+std::optional<CodePoints> posix_characters(std::string_view name);
+
 // \p{...}: a general category (short or long name), a script (also as Script=, sc=, scx=), or a
 // binary property that the build's PCRE2 knows. None: unknown.
 std::optional<CodePoints> property_characters(std::string_view name);

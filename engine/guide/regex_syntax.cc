@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "engine/guide/regex_ast.h"
+#include "engine/guide/regex_class.h"
 #include "engine/guide/regex_escape.h"
 #include "engine/guide/regex_sets.h"
 
@@ -20,7 +21,9 @@ constexpr int32_t kMaxCount = 1'000'000;
 
 class RegexParser {
  public:
-  explicit RegexParser(std::string_view pattern) : text_{pattern, 0} {}
+  RegexParser(std::string_view pattern, RegexSyntax syntax) : text_{pattern, 0}, syntax_(syntax) {
+    ast_.line_ends = syntax == RegexSyntax::kRust ? CodePoints{{'\n', '\n'}} : line_ends();
+  }
 
   RegexAst parse() {
     ast_.root = parse_alternatives();
@@ -177,11 +180,11 @@ class RegexParser {
       case '(':
         return parse_group();
       case '[':
-        return add_characters(parse_regex_class(text_, flags_.ignore_case), place);
+        return add_characters(parse_regex_class(text_, syntax_, flags_.ignore_case), place);
       case '.':
         ++text_.at;
         return add_characters(flags_.dot_all ? CodePoints{{0, 0xD7FF}, {0xE000, 0x10FFFF}}
-                                             : negate_code_points(line_ends()),
+                                             : negate_code_points(ast_.line_ends),
                               place);
       case '^':
         ++text_.at;
@@ -310,6 +313,7 @@ class RegexParser {
   }
 
   RegexText text_;
+  RegexSyntax syntax_;
   RegexAst ast_;
   Flags flags_;
   int32_t nesting_ = 0;
@@ -317,12 +321,12 @@ class RegexParser {
 
 }  // namespace
 
-RegexAst parse_regex_syntax(std::string_view pattern) {
+RegexAst parse_regex_syntax(std::string_view pattern, RegexSyntax syntax) {
   if (const size_t valid = valid_utf8_prefix(pattern); valid < pattern.size()) {
     throw Error(Code::kInvalidArgument,
                 "the pattern isn't UTF-8 from its byte " + std::to_string(valid) + " on");
   }
-  return RegexParser(pattern).parse();
+  return RegexParser(pattern, syntax).parse();
 }
 
 }  // namespace tgi::guide

@@ -43,8 +43,8 @@ constexpr auto kFields = std::to_array<KnownField>({
     read_or_null("lora_bias"),
 
     harmless_if("task_type",
-                R"(["CAUSAL_LM"])",
-                "only adapters that generate text are served, others have heads of their own"),
+                R"(["CAUSAL_LM", "FEATURE_EXTRACTION"])",
+                "adapters of other tasks have heads of their own"),
     harmless("auto_mapping", kPython),
     harmless("_commit_hash", kOrigin),
     harmless("unsloth_*", kOrigin),
@@ -74,9 +74,11 @@ constexpr auto kFields = std::to_array<KnownField>({
     harmless("lora_ga_config", kStart),
 
     harmless_if("modules_to_save", "[[]]", kWholeWeights),
-    harmless_if("trainable_token_indices",
-                "[[], {}]",
-                "adapters of embeddings are not supported; merge this one into the model instead"),
+    harmless_if(
+        "trainable_token_indices",
+        "[[], {}]",
+        "rows of the embedding that were trained by themselves are not supported; merge the "
+        "adapter into the model instead"),
     harmless_if("layer_replication", "[[]]", "layers that are used twice are not supported"),
     harmless_if("ensure_weight_tying",
                 "[false]",

@@ -62,16 +62,19 @@ std::string_view built_in_calibration_text() {
 Calibration read_calibration(const CalibrationOptions& options,
                              const ModelConfig& config,
                              const Tokenizer& tokenizer) {
-  if (options.num_sequences < 1 || options.sequence_length < 2) {
+  constexpr int32_t kUsualLength = 512;
+  const int32_t context = config.max_positions > 0 ? config.max_positions : kUsualLength;
+  const int32_t sequence_length = options.sequence_length.value_or(std::min(kUsualLength, context));
+  if (options.num_sequences < 1 || sequence_length < 2) {
     throw Error(Code::kInvalidArgument,
                 fmt::format("calibration needs at least 1 sequence of at least 2 tokens, got {} of "
                             "{}",
-                            options.num_sequences, options.sequence_length));
+                            options.num_sequences, sequence_length));
   }
-  if (config.max_positions > 0 && options.sequence_length > config.max_positions) {
+  if (config.max_positions > 0 && sequence_length > config.max_positions) {
     throw Error(Code::kInvalidArgument,
                 fmt::format("calibration sequences of {} tokens, but the model's context has {}",
-                            options.sequence_length, config.max_positions));
+                            sequence_length, config.max_positions));
   }
   Calibration out;
   out.source = options.file.empty() ? "the built-in text" : options.file;
@@ -82,7 +85,7 @@ Calibration read_calibration(const CalibrationOptions& options,
   // Every sequence begins as a text of its own would.
   std::vector<int32_t> prefix = tokenizer.encode("", true);
   if (prefix.size() != 1 || prefix.front() != config.bos_token_id) prefix.clear();
-  const auto length = static_cast<size_t>(options.sequence_length);
+  const auto length = static_cast<size_t>(sequence_length);
   const size_t step = length - prefix.size();
   std::vector<std::vector<int32_t>> all;
   for (const std::string& document : documents) {

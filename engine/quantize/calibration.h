@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,9 +12,10 @@
 namespace tgi {
 
 struct CalibrationOptions {
-  std::string file;               // plain text, or *.jsonl with a "text" in each line; "": built in
-  int32_t num_sequences = 64;     // at most
-  int32_t sequence_length = 512;  // tokens, at most
+  std::string file;            // plain text, or *.jsonl with a "text" in each line; "": built in
+  int32_t num_sequences = 64;  // at most
+  // Tokens, at most; nothing: 512, or the model's context where that is shorter.
+  std::optional<int32_t> sequence_length{};
 };
 
 struct Calibration {

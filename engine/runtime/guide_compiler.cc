@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/give_way.h"
@@ -16,6 +19,7 @@
 #include "engine/guide/grammar_guidance.h"
 #include "engine/guide/json_schema.h"
 #include "engine/guide/lark.h"
+#include "engine/guide/listed_texts.h"
 #include "engine/guide/minimum_guidance.h"
 #include "engine/guide/regex.h"
 
@@ -40,13 +44,14 @@ Rule add_rules(Grammar& grammar, const ipc::GuideParams& asked) {
   if (asked.gbnf) return add_gbnf(grammar, *asked.gbnf);
   if (asked.lark) return add_lark(grammar, *asked.lark, json);
   if (asked.regex) {
-    const guide::Regex pattern =
-        parse_regex(grammar.regex(), *asked.regex, guide::RegexUse::kWhole);
+    const guide::Regex pattern = parse_regex(grammar.regex(), *asked.regex, guide::RegexUse::kWhole,
+                                             guide::RegexSyntax::kRustClasses);
     return rule_of(grammar, grammar.terminal(pattern));
   }
-  std::vector<Expr> texts;
-  for (const std::string& text : asked.choice) texts.push_back(grammar.text(text));
-  return rule_of(grammar, grammar.either(texts));
+  std::vector<std::string> texts = asked.choice;
+  std::ranges::sort(texts);
+  texts.erase(std::unique(texts.begin(), texts.end()), texts.end());
+  return rule_of(grammar, grammar.terminal(any_of_texts(grammar.regex(), texts)));
 }
 
 // Equal forms have equal keys.

@@ -102,6 +102,7 @@ ipc::TokenEvent LiveSequence::take(const SampledToken& sampled,
   const bool heeds_eos = !request->ignore_eos || guide != nullptr;
   const bool is_eos =
       heeds_eos && std::find(eos_token_ids.begin(), eos_token_ids.end(), id) != eos_token_ids.end();
+  event.token.special = event.token.special || is_eos;  // whatever the tokenizer calls it
   const bool is_over = guide != nullptr && guide->is_over();
   const bool stopped = !is_eos && stream.push(id, event.text);
   if (stopped) {

@@ -63,7 +63,7 @@ std::unique_ptr<ServedModel> ServedModel::load(std::unique_ptr<PreparedModel> pr
   facts.architecture = config.architecture;
   facts.task = task_name(loaded.task);
   model->vector_head_ = prepared->vector_head;
-  if (model->vector_head_ != nullptr) facts.dimensions = model->vector_head_->dimensions();
+  if (model->vector_head_ != nullptr) facts.dimensions = model->vector_head_->kept_dimensions();
   facts.dtype = dtype_name(how.dtype);
   facts.quantize = quantization_name(how.quantization);
   facts.quantize_group_size = effective_group_size(how);

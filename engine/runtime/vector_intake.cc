@@ -222,7 +222,7 @@ std::vector<std::unique_ptr<Request>> VectorIntake::prepare(const ipc::VectorPar
     auto request = std::make_unique<Request>();
     request->id = next_request_id();
     request->prompt_ids = std::move(ids.ids);
-    if (num_token_types_ > 0 &&
+    if (num_token_types_ > 0 && head_.gives_token_types() &&
         std::ranges::any_of(ids.type_ids, [](int32_t type) { return type != 0; })) {
       request->token_types = std::move(ids.type_ids);
       for (int32_t& type : request->token_types) type = std::min(type, num_token_types_ - 1);
@@ -238,12 +238,16 @@ std::vector<std::unique_ptr<Request>> VectorIntake::prepare(const ipc::VectorPar
 ipc::EmbedResult VectorIntake::embed(const ipc::VectorParams& asked,
                                      std::span<const PooledText> texts) const {
   ipc::EmbedResult out;
-  out.dimensions = asked.dimensions.value_or(head_.dimensions());
+  out.dimensions = asked.dimensions.value_or(head_.kept_dimensions());
   for (const PooledText& text : texts) {
     std::vector<float> vector = head_.finish(text.pooled, text.num_tokens).front();
     const bool normalises = asked.normalize.value_or(head_.normalises());
+    // What the model itself leaves out goes after its norm, as sentence-transformers has it.
+    const bool is_normed_whole = normalises && head_.normalises() && !asked.dimensions;
+    if (is_normed_whole) normalise(vector);
+    const bool is_cut = out.dimensions < static_cast<int64_t>(vector.size());
     vector.resize(static_cast<size_t>(out.dimensions));
-    if (normalises) normalise(vector);
+    if (normalises && (!is_normed_whole || (is_cut && asked.normalize))) normalise(vector);
     out.vectors.push_back(ipc::base64_of(vector));
     out.num_tokens.push_back(text.num_tokens);
   }

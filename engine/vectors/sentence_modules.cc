@@ -74,6 +74,18 @@ constexpr auto kTransformerFields = std::to_array<KnownField>({
     harmless("tokenizer_name_or_path", "the tokenizer is the one beside the weights"),
 });
 
+constexpr auto kSentenceFields = std::to_array<KnownField>({
+    read_or_null("prompts"),
+    read_or_null("default_prompt_name"),
+    read_or_null("truncate_dim"),
+    read_or_null("activation_fn"),
+    harmless("__version__", "says what wrote the file"),
+    harmless("model_type", "the modules say it"),
+    harmless("similarity_fn_name", "is about vectors that are compared elsewhere"),
+    harmless("num_labels", "the class of config.json says it"),
+    harmless("max_length", "the tokenizer says it"),
+});
+
 Json read_object(const FileSource& files, const std::string& name) {
   try {
     Json json = parse_json(files.require_text(name));
@@ -327,6 +339,8 @@ void read_modules(const FileSource& files, int32_t hidden_size, SentenceModules&
 void read_prompts(const FileSource& files, SentenceModules& out) {
   if (!files.find(kSentenceFile)) return;
   with_object(files, kSentenceFile, [&](const JsonReader& config) {
+    refuse_unknown_fields(config, kSentenceFields, {}, "sentence-transformers",
+                          "how texts become vectors");
     if (config.has("prompts")) {
       const Json& prompts = config.object("prompts").json();
       for (const auto& [name, text] : prompts.items()) {
@@ -338,6 +352,13 @@ void read_prompts(const FileSource& files, SentenceModules& out) {
       }
     }
     out.activation = config.optional_string("activation_fn");
+    if (config.has("truncate_dim")) {
+      out.kept_dimensions = config.integer_or("truncate_dim", 0);
+      if (*out.kept_dimensions < 1) {
+        throw Error(Code::kInvalidArgument,
+                    fmt::format("truncate_dim: expected 1 or more, got {}", *out.kept_dimensions));
+      }
+    }
     out.default_prompt = config.optional_string("default_prompt_name");
     if (out.default_prompt && !out.prompts.contains(*out.default_prompt)) {
       throw Error(Code::kInvalidArgument,
@@ -348,6 +369,22 @@ void read_prompts(const FileSource& files, SentenceModules& out) {
 }
 
 constexpr const char* kTokenizerFile = "tokenizer_config.json";
+
+// Of which tokenizers of transformers hand over types by themselves the class tells; a file that
+// names what they hand over tells it better.
+void read_input_names(const FileSource& files, SentenceModules& out) {
+  if (!files.find(kTokenizerFile)) return;
+  with_object(files, kTokenizerFile, [&](const JsonReader& config) {
+    constexpr const char* kNames = "model_input_names";
+    if (config.has(kNames)) {
+      const std::vector<std::string> names = config.strings_or_empty(kNames);
+      out.gives_token_types = std::ranges::find(names, "token_type_ids") != names.end();
+    } else {
+      out.gives_token_types = config.string_or("tokenizer_class", "") != "TokenizersBackend";
+    }
+    return true;
+  });
+}
 
 // Where the modules don't say it, the tokenizer does.
 void read_length(const FileSource& files, SentenceModules& out) {
@@ -397,6 +434,7 @@ SentenceModules read_sentence_modules(const FileSource& files, int32_t hidden_si
   if (files.find(kModulesFile)) read_modules(files, hidden_size, out);
   read_prompts(files, out);
   read_length(files, out);
+  read_input_names(files, out);
   return out;
 }
 

@@ -53,6 +53,8 @@ struct SentenceModules {
   std::optional<int64_t> max_tokens;           // of a text, those that mark its ends included
   std::map<std::string, std::string> prompts;  // what stands before a text, by name
   std::optional<std::string> default_prompt;   // the name of the one that is used unless told
+  std::optional<int64_t> kept_dimensions;      // of a vector, the first; nothing: all
+  bool gives_token_types = true;               // of a pair: else all tokens are of the first type
 };
 
 // Nothing without modules.json: then only what else is there is read. `hidden_size` is that of the

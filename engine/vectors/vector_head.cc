@@ -121,6 +121,7 @@ void VectorHead::read_embedder(const LoadedConfig& model,
                             steps_.front().cols, width));
   }
   dimensions_ = steps_.empty() ? width : steps_.back().rows;
+  if (modules.kept_dimensions) kept_dimensions_ = std::min(*modules.kept_dimensions, dimensions_);
   if (modules.logit_score) {
     throw Error(Code::kUnsupported,
                 fmt::format("{}: LogitScore is supported for a CrossEncoder only",
@@ -131,6 +132,7 @@ void VectorHead::read_embedder(const LoadedConfig& model,
 
 void VectorHead::read_texts(SentenceModules&& modules) {
   max_tokens_ = modules.max_tokens;
+  gives_token_types_ = modules.gives_token_types;
   prompts_ = std::move(modules.prompts);
   default_prompt_ = std::move(modules.default_prompt);
   messages_ = std::move(modules.messages);

@@ -34,6 +34,8 @@ class VectorHead {
 
   // Of a text's vector.
   int64_t dimensions() const { return dimensions_; }
+  // Of those the ones that are given unless more or fewer are asked for.
+  int64_t kept_dimensions() const { return kept_dimensions_.value_or(dimensions_); }
   bool normalises() const { return normalises_; }
   const std::map<std::string, std::string>& prompts() const { return prompts_; }
   const std::optional<std::string>& default_prompt() const { return default_prompt_; }
@@ -45,6 +47,8 @@ class VectorHead {
   enum class Scores : uint8_t { kSoftmax, kSigmoid, kLogits };
   Scores scores() const { return scores_; }
 
+  // Whether the two texts of a pair are told apart by the types of their tokens.
+  bool gives_token_types() const { return gives_token_types_; }
   // How a text reaches the model, where the chat template writes it. (optional)
   const std::optional<TextMessages>& messages() const { return messages_; }
 
@@ -82,6 +86,8 @@ class VectorHead {
   std::optional<int32_t> padding_;
   bool normalises_ = false;
   int64_t dimensions_ = 0;
+  std::optional<int64_t> kept_dimensions_;
+  bool gives_token_types_ = true;
   std::optional<int64_t> max_tokens_;
   std::map<std::string, std::string> prompts_;
   std::optional<std::string> default_prompt_;

@@ -37,6 +37,8 @@ TEST_CASE("json of anybody is discarded where it nests too deeply or is none") {
   CHECK_FALSE(nests_deeper("[[]]", 2));
   CHECK_FALSE(nests_deeper("[][][][]", 1));
   CHECK_FALSE(nests_deeper("]]]]", 0));
+  CHECK(json_or_discarded(std::string_view("2\0x", 3)).is_discarded());
+  CHECK(json_or_discarded("2") == 2);
 }
 
 TEST_CASE("json that can't be parsed is refused by line, column and what was expected") {

@@ -53,6 +53,10 @@ TEST_CASE("a schema, a pattern, a grammar or choices reach the daemon") {
   CHECK(guide_after({"--choice", "yes,no"}, "")["choice"] == OrderedJson({"yes", "no"}));
   CHECK(guide_after({"--choice", "yes", "--choice", "no"}, "")["choice"] ==
         OrderedJson({"yes", "no"}));
+  CHECK(guide_after({"--choice", "a\\,b,c", "--choice", "C:\\d"}, "")["choice"] ==
+        OrderedJson({"a,b", "c", "C:\\d"}));
+  CHECK(guide_after({"--grammar", written(home, "bom", "\xEF\xBB\xBFroot ::= \"a\"")},
+                    "")["gbnf"] == "root ::= \"a\"");
   CHECK(guide_after({"--grammar", written(home, "g", "root ::= \"a\"")}, "")["gbnf"] ==
         "root ::= \"a\"");
   CHECK(guide_after({"--grammar", "-"}, "start: \"a\"\n")["lark"] == "start: \"a\"\n");
@@ -83,6 +87,9 @@ TEST_CASE("a form that can't be read is told before a daemon is asked") {
       {{"--schema", number}, 3, "which is an object, got number"},
       {{"--regex", "a", "--choice", "b"}, 2, "give one of them"},
       {{"--regex", "a", "--flexible-whitespace"}, 2, "only goes with --schema"},
+      {{"--choice", ""}, 2, "--choice: expected texts"},
+      {{"--choice", "a,,b"}, 2, "got an empty one"},
+      {{"--lines", "--schema", number, "--flexible-whitespace"}, 2, "needs --json"},
   };
   for (const Row& row : rows) {
     std::vector<std::string> arguments = {"generate", "hi", "--no-start"};

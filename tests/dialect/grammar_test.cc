@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "engine/dialect/write_calls.h"
-#include "engine/guide/matcher.h"
 #include "tests/catch.h"
 #include "tests/dialect/spoken.h"
 #include "tests/dialect/taken.h"
@@ -52,29 +51,6 @@ bool satisfies(const OrderedJson& value, const OrderedJson& schema) {
     }
   }
   return true;
-}
-
-// An answer that the grammar lets through, drawn token by token.
-std::string random_answer(const std::shared_ptr<const guide::CompiledGrammar>& grammar,
-                          std::mt19937& random) {
-  guide::Matcher matcher(grammar, vocabulary());
-  std::vector<uint32_t> mask(static_cast<size_t>(vocabulary()->size() + 31) / 32);
-  std::string out;
-  for (int64_t left = 300;; --left) {
-    matcher.fill_mask(mask, left);
-    std::vector<int32_t> allowed;
-    for (int32_t id = 0; id < vocabulary()->size(); ++id) {
-      if ((mask[static_cast<size_t>(id) / 32] >> (id % 32) & 1) != 0) allowed.push_back(id);
-    }
-    REQUIRE(!allowed.empty());
-    if (matcher.can_end() && (left <= 0 || random() % 8 == 0)) return out;
-    std::erase(allowed, kAnswerEnd);
-    if (allowed.empty()) return out;
-    const int32_t id = allowed[random() % allowed.size()];
-    REQUIRE(matcher.accept(id));
-    out += id < kAnswerEnd ? std::string(vocabulary()->bytes(id))
-                           : std::string(vocabulary()->special_name(id));
-  }
 }
 
 }  // namespace
@@ -176,6 +152,39 @@ class CallTaker {
 };
 
 }  // namespace
+
+TEST_CASE("arguments whose members stand in branches follow the schema") {
+  const auto call = [](const std::string& arguments) {
+    return "<tool_call>\n{\"name\": \"f\", \"arguments\": " + arguments + "}\n</tool_call>";
+  };
+  const std::string either =
+      R"json({"type": "object", "anyOf": [
+          {"properties": {"a": {"type": "null"}}, "required": ["a"]},
+          {"properties": {"b": {"type": "null"}}, "required": ["b"]}]})json";
+  const std::string referred =
+      R"json({"type": "object", "$ref": "#/$defs/X", "$defs": {"X": {"type": "object",
+          "properties": {"a": {"type": "null"}}, "required": ["a"]}}})json";
+  const std::string required = R"json({"type": "object", "required": ["a"]})json";
+  for (const std::string& parameters : {either, referred, required}) {
+    CAPTURE(parameters);
+    const CallTaker takes_call("hermes", parameters.c_str(), /*strict=*/true);
+    CHECK(takes_call(call(R"({"a": null})")));
+    CHECK_FALSE(takes_call(call("{}")));
+  }
+  // Arguments are an object whatever the schema says.
+  const CallTaker any("hermes", R"({"type": "array"})");
+  CHECK(any(call(R"({"x": 1})")));
+  CHECK_FALSE(any(call("[]")));
+  CHECK_THROWS_WITH(CallTaker("hermes", R"({"type": "array"})", /*strict=*/true),
+                    Catch::Contains("tool f: #/type") && Catch::Contains("are an object"));
+  const CallTaker perhaps("hermes", R"json({"type": ["object", "null"],
+      "properties": {"a": {"type": "null"}}, "required": ["a"]})json");
+  CHECK(perhaps(call(R"({"a": null})")));
+  CHECK_FALSE(perhaps(call("null")));
+  const CallTaker none("hermes", R"({"type": "object", "properties": {}})");
+  CHECK(none(call("{}")));
+  CHECK_FALSE(none(call(R"({"a": 1})")));
+}
 
 TEST_CASE("Kimi K3 says the type of each argument, and the value has it") {
   const CallTaker takes_call("kimi_k3", R"json({"type": "object", "properties": {

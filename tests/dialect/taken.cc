@@ -1,10 +1,13 @@
 #include "tests/dialect/taken.h"
 
+#include <algorithm>
 #include <optional>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "engine/guide/matcher.h"
 #include "tests/dialect/spoken.h"
 
@@ -78,6 +81,28 @@ size_t num_taken(const std::shared_ptr<const guide::CompiledGrammar>& grammar,
 
 bool takes(const std::shared_ptr<const guide::CompiledGrammar>& grammar, std::string_view text) {
   return num_taken(grammar, text) == text.size() + 1;
+}
+
+std::string random_answer(const std::shared_ptr<const guide::CompiledGrammar>& grammar,
+                          std::mt19937& random) {
+  guide::Matcher matcher(grammar, vocabulary());
+  std::vector<uint32_t> mask(static_cast<size_t>(vocabulary()->size() + 31) / 32);
+  std::string out;
+  for (int64_t left = 300;; --left) {
+    matcher.fill_mask(mask, left);
+    std::vector<int32_t> allowed;
+    for (int32_t id = 0; id < vocabulary()->size(); ++id) {
+      if ((mask[static_cast<size_t>(id) / 32] >> (id % 32) & 1) != 0) allowed.push_back(id);
+    }
+    if (allowed.empty()) throw Error(Code::kInternal, "nothing can follow: " + out);
+    if (matcher.can_end() && (left <= 0 || random() % 8 == 0)) return out;
+    std::erase(allowed, kAnswerEnd);
+    if (allowed.empty()) return out;
+    const int32_t id = allowed[random() % allowed.size()];
+    if (!matcher.accept(id)) throw Error(Code::kInternal, "an allowed token is refused: " + out);
+    out += id < kAnswerEnd ? std::string(vocabulary()->bytes(id))
+                           : std::string(vocabulary()->special_name(id));
+  }
 }
 
 const OrderedJson& book_tools() {

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <random>
+#include <string>
 #include <string_view>
 
 #include "engine/dialect/answer_grammar.h"
@@ -20,6 +22,10 @@ std::shared_ptr<const guide::CompiledGrammar> compiled(const AnswerForm& form);
 
 // Whether this may be a whole answer.
 bool takes(const std::shared_ptr<const guide::CompiledGrammar>& grammar, std::string_view text);
+
+// An answer that the grammar lets through, drawn token by token.
+std::string random_answer(const std::shared_ptr<const guide::CompiledGrammar>& grammar,
+                          std::mt19937& random);
 
 // Tools "book", "book_all" and "ping".
 const OrderedJson& book_tools();

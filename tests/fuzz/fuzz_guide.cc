@@ -57,8 +57,9 @@ std::shared_ptr<const CompiledGrammar> compile(uint8_t kind, std::string_view te
     }
     case 1: {
       const auto use = (kind & 64U) != 0 ? RegexUse::kSearch : RegexUse::kWhole;
+      const auto syntax = static_cast<RegexSyntax>((kind >> 2U) % 3);
       const Rule root = grammar.declare("regex");
-      grammar.define(root, grammar.terminal(parse_regex(grammar.regex(), text, use)));
+      grammar.define(root, grammar.terminal(parse_regex(grammar.regex(), text, use, syntax)));
       grammar.set_start(root);
       break;
     }

@@ -76,6 +76,14 @@ TEST_CASE("errors_of_gbnf_say_where") {
   CHECK_THAT(refusal(add_gbnf, "root ::= root"), Catch::Contains("root"));
   CHECK_THAT(refusal(add_gbnf, "root ::= \"a\" root"), Catch::Contains("needs itself without end"));
   CHECK_THAT(refusal(add_gbnf, "root ::= <[1x]>"), Catch::Contains("line 1, column 13"));
+  std::string doubling = "root ::= r0\nr60 ::= \"a\"\n";
+  for (int i = 0; i < 60; ++i) {
+    const std::string next = "r" + std::to_string(i + 1);
+    doubling += "r" + std::to_string(i) + " ::= " + next + " " + next + "\n";
+  }
+  CHECK_THAT(refusal(add_gbnf, doubling),
+             Catch::Contains("the shortest text of the rule \"root\" has more than 1000000000"));
+  CHECK_THAT(refusal(read_lark, " \n"), Catch::Contains("it is empty: expected rules"));
 }
 
 TEST_CASE("lark_is_read_as_its_users_write_it") {
@@ -97,6 +105,11 @@ TEST_CASE("lark_is_read_as_its_users_write_it") {
   CHECK_FALSE(accepts(read_lark, grammar, " a"));  // not before the first
   CHECK_FALSE(accepts(read_lark, grammar, "a +"));
   CHECK(accepts(read_lark, "start: /a\\/b+/i \"\\n\"", "A/bB\n"));
+  CHECK(accepts(read_lark, "start: /[[:alpha:]_][[:alnum:]_]*/", "ab_1"));
+  CHECK_FALSE(accepts(read_lark, "start: /[[:alpha:]_][[:alnum:]_]*/", "a]]"));
+  CHECK(accepts(read_lark, "start: /a.b/", "a\u2028b"));
+  CHECK(accepts(read_lark, "start: /a.b/", "a\rb"));
+  CHECK_FALSE(accepts(read_lark, "start: /a.b/", "a\nb"));
   CHECK(accepts(read_lark, "start: A\nA: /[a-z]+/ & ~\"if\"\n", "ifx"));
   CHECK_FALSE(accepts(read_lark, "start: A\nA: /[a-z]+/ & ~\"if\"\n", "if"));
 }

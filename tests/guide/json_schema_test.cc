@@ -55,6 +55,51 @@ std::string refusal_of(const std::string& schema) {
 
 }  // namespace
 
+TEST_CASE("who leaves out type and describes members or items means objects or arrays") {
+  const JsonSchemaOptions as_asked{.closes_objects = true};
+  const std::string place = R"({"properties":{"a":{"type":"boolean"}},"required":["a"]})";
+  check_texts(place, {R"({"a":true})"}, {"true", "1", "[]", "null", R"("x")"}, as_asked);
+  check_texts(place, {R"({"a":true})", "true", "1"}, {"{}"});  // by the letter
+  check_texts(R"({"type":"object","properties":{"in":)" + place + R"(},"required":["in"]})",
+              {R"({"in":{"a":false}})"}, {R"({"in":1})"}, as_asked);
+  check_texts(R"({"items":{"type":"null"}})", {"[]", "[null]"}, {"1", "{}", "null"}, as_asked);
+  check_texts(R"({"anyOf":[{"type":"string"},)" + place + "]}", {R"("x")", R"({"a":true})"}, {},
+              as_asked);
+  // Nothing is described, or several types are told apart.
+  check_texts(R"({"minItems":1})", {"1", "[1]", "{}"}, {"[]"}, as_asked);
+  check_texts(R"({"not":{"const":5}})", {"1", "[]", "{}", "null"}, {"5"}, as_asked);
+  check_texts(R"({"type":["object","null"],"properties":{"a":{"type":"boolean"}}})",
+              {"null", R"({"a":true})"}, {"1"}, as_asked);
+}
+
+TEST_CASE("a member that only another branch of a oneOf names is left out") {
+  const JsonSchemaOptions as_asked{.closes_objects = true};
+  const std::string either =
+      R"({"oneOf":[{"type":"object","properties":{"a":{"type":"boolean"}},"required":["a"]},)"
+      R"({"type":"object","properties":{"b":{"type":"boolean"}},"required":["b"]}]})";
+  check_texts(either, {R"({"a":true})", R"({"b":false})"},
+              {R"({"a":true,"b":null})", R"({"a":true,"b":true})", "{}"}, as_asked);
+  check_texts(either, {R"({"a":true,"b":null})"}, {R"({"a":true,"b":true})"});  // by the letter
+  const std::string pets =
+      R"({"$defs":{"Pet":{"type":"object","properties":{"kind":{"type":"string"}},"required":["kind"]},
+          "Cat":{"allOf":[{"$ref":"#/$defs/Pet"},{"properties":{"kind":{"const":"cat"},
+                 "meows":{"type":"boolean"}},"required":["meows"]}]},
+          "Dog":{"allOf":[{"$ref":"#/$defs/Pet"},{"properties":{"kind":{"const":"dog"},
+                 "barks":{"type":"integer"}},"required":["barks"]}]}},
+          "oneOf":[{"$ref":"#/$defs/Cat"},{"$ref":"#/$defs/Dog"}]})";
+  check_texts(pets, {R"({"kind":"cat","meows":true})", R"({"kind":"dog","barks":1})"},
+              {R"({"kind":"cat","meows":true,"barks":"x"})", R"({"kind":"dog","meows":true})"},
+              as_asked);
+  // What has to be there although only `not` names it is.
+  check_texts(R"({"type":"object","properties":{"a":{"type":"null"}},)"
+              R"("not":{"properties":{"b":{"type":"string"}}}})",
+              {R"({"b":1})", R"({"a":null,"b":[]})"}, {R"({"a":null})", R"({"b":"x"})"}, as_asked);
+  // Items that differ.
+  check_texts(R"({"type":"array","uniqueItems":true,"items":)" + either + "}",
+              {R"([{"a":true},{"a":false},{"b":true}])"},
+              {R"([{"a":true},{"a":true}])", R"([{"a":true,"b":1}])"}, as_asked);
+}
+
 TEST_CASE("properties come in the order of the schema, others after them") {
   check_texts(R"({"type":"object","properties":{"b":{"type":"integer"},"a":{"type":"boolean"}},
                   "required":["a"]})",
@@ -401,6 +446,15 @@ TEST_CASE("what cannot be enforced is refused with its path") {
       {"false", "schema #: no value satisfies the schema"},
       {R"({"type":"object","properties":{"n":{"$ref":"#"}},"required":["n"]})",
        "member \"n\" is required, and no value satisfies #/properties/n"},
+      {R"({"properties":{"t":{"type":"array","items":{"enum":[1,2,3]},"uniqueItems":true,
+          "minItems":4}},"required":["t"],"type":"object"})",
+       "schema #/properties/t: no value satisfies all that is asked of it"},
+      {R"({"type":"array","minItems":1,"items":{"type":"array","items":{"type":"integer"},
+          "contains":{"type":"string"}}})",
+       "schema #/items: no value satisfies all that is asked of it"},
+      {R"({"type":"object","properties":{"o":{"type":"object","properties":{"a":{}},
+          "additionalProperties":false,"minProperties":2}},"required":["o"]})",
+       "schema #/properties/o: no value satisfies all that is asked of it"},
   };
   for (const Row& row : rows) {
     CAPTURE(row.schema);

@@ -28,6 +28,17 @@ bool matches(const std::string& pattern, const std::string& text, RegexUse use =
   return by_derivatives;
 }
 
+// The ASCII characters of a class, in their order.
+std::string members(const std::string& pattern, RegexSyntax syntax) {
+  RegexPool pool;
+  const Regex regex = parse_regex(pool, pattern, RegexUse::kWhole, syntax);
+  std::string found;
+  for (char c = 0; c < 127; ++c) {
+    if (pool.matches(regex, std::string(1, c))) found += c;
+  }
+  return found;
+}
+
 std::string possible_bytes(const std::string& pattern) {
   RegexPool pool;
   const ByteSet bytes = pool.possible_bytes(parse_regex(pool, pattern, RegexUse::kWhole));
@@ -88,6 +99,75 @@ TEST_CASE("patterns_match_what_they_say") {
   CHECK(matches("^a|b$", "xxb", RegexUse::kSearch));
   CHECK_FALSE(matches("^a|b$", "xax", RegexUse::kSearch));
   CHECK(matches("(?m)^b$", "a\nb\nc", RegexUse::kSearch));
+}
+
+TEST_CASE("classes_are_those_of_rust_where_they_are_asked_for") {
+  struct Case {
+    const char* pattern;
+    const char* members;
+  };
+  // What llguidance 1.7.6 says of the same patterns.
+  const std::vector<Case> cases = {
+      {"[[:xdigit:]]", "0123456789ABCDEFabcdef"},
+      {"[^[:^digit:]]", "0123456789"},
+      {"[[:blank:]x]", "\t x"},
+      {"[a-f&&[^ae]]", "bcdf"},
+      {"[a-f--[ae]]", "bcdf"},
+      {"[0-9--4]", "012356789"},
+      {"[a-d~~c-f]", "abef"},
+      {"[a[bc]d]", "abcd"},
+      {"[[ab][cd]--bc]", "ad"},
+      {"[a-z&&b-y--c-x]", "by"},
+      {"[^[^a-c]]", "abc"},
+      {"(?i)[a-c&&[^B]]", "ACac"},
+      {"(?i)[[:upper:]&&[a-b]]", "ABab"},
+      {"[[:lower:]&&[:^alpha:]0a]", "a"},
+      {"[\\w--\\d--a-z]", "ABCDEFGHIJKLMNOPQRSTUVWXYZ_"},
+      {"[a\\[\\]&]", "&[]a"},
+      {"[]a]", "]a"},
+      {"[a-c-]", "-abc"},
+  };
+  for (const Case& one : cases) {
+    CAPTURE(one.pattern);
+    CHECK(members(one.pattern, RegexSyntax::kRust) == one.members);
+    CHECK(members(one.pattern, RegexSyntax::kRustClasses) == one.members);
+  }
+  for (const char* name : {"alnum", "alpha", "ascii", "cntrl", "digit", "graph", "lower", "print",
+                           "punct", "space", "upper", "word"}) {
+    CHECK_FALSE(members("[[:" + std::string(name) + ":]]", RegexSyntax::kRust).empty());
+  }
+}
+
+TEST_CASE("classes_that_ecma_reads_in_another_way_stay_its_own") {
+  // Where a hyphen ends a range, and where Rust misses the end of the class.
+  CHECK(members("[+--]", RegexSyntax::kRustClasses) == "+,-");
+  CHECK(members("[--/]", RegexSyntax::kRustClasses) == "-./");
+  CHECK(members("[+--/]", RegexSyntax::kRustClasses) == "+,-/");
+  CHECK(members("[--/]", RegexSyntax::kRust) == "-/");
+  CHECK(members("[&&]", RegexSyntax::kRustClasses) == "&");
+  for (const RegexSyntax syntax :
+       {RegexSyntax::kEcma, RegexSyntax::kRustClasses, RegexSyntax::kRust}) {
+    CHECK(members("[[]", syntax) == "[");
+    CHECK(members("[[\\]x]", syntax) == "[]x");
+    CHECK(members("[^[\\]\\x00-Y^-~]", syntax) == "Z\\");
+  }
+  CHECK(members("[a&&b]", RegexSyntax::kEcma) == "&ab");
+  CHECK(matches("[a[b]c]", "[c]"));
+  RegexPool pool;
+  const auto refused = [&](const std::string& pattern, RegexSyntax syntax) {
+    CHECK_THROWS_AS(parse_regex(pool, pattern, RegexUse::kWhole, syntax), Error);
+  };
+  refused("[[:alpha:]]", RegexSyntax::kEcma);
+  for (const RegexSyntax syntax : {RegexSyntax::kRustClasses, RegexSyntax::kRust}) {
+    refused("[[:alpha:]", syntax);
+    refused("[[:letters:]]", syntax);
+    refused("[a-z&&[^b]", syntax);
+  }
+}
+
+TEST_CASE("a_dot_is_no_line_end_of_its_dialect") {
+  CHECK(members("(?-s:.)", RegexSyntax::kRust).size() == 126);
+  CHECK(members(".", RegexSyntax::kRustClasses).size() == 125);
 }
 
 TEST_CASE("spellings_of_json_strings_stand_for_their_texts") {

@@ -75,6 +75,8 @@ def test_json_object_is_any_object(api):
     ({"grammar": GBNF}, YES_NO), ({"grammar": LARK}, YES_NO),
     ({"guided_grammar": GBNF}, YES_NO), ({"guided_grammar": LIST}, YES_NO),
     ({"guided_regex": r"\d+(\.\d\d)?"}, r"\d+(\.\d\d)?"),
+    ({"guided_regex": "[[:alpha:]]{3}[a-z&&[^aeiou]]{4}"}, r"[A-Za-z]{3}[b-df-hj-np-tv-z]{4}"),
+    ({"guided_grammar": "start: /[[:alpha:]_][[:alnum:]_]*/"}, r"[A-Za-z_][A-Za-z0-9_]*"),
     ({"guided_choice": ["a cat", "a dog"]}, r"a (cat|dog)"),
     ({"structured_outputs": {"choice": ["a cat", "a dog"]}}, r"a (cat|dog)"),
 ], ids=str)
@@ -131,7 +133,10 @@ def test_many_at_once_with_and_without_a_form(api):
     ({"guided_json": {"type": "object", "propertys": {}}}, "propertys"),
     ({"guided_json": {"properties": {"a": {"$ref": "https://example.org/x"}}}}, "#/properties/a/$ref"),
     ({"guided_regex": "a(b"}, "regular expression"), ({"guided_regex": r"(a)\1"}, "regular expression"),
-    ({"grammar": 'root ::= missing'}, "missing"),
+    ({"grammar": 'root ::= missing'}, "missing"), ({"guided_grammar": ""}, "grammar: it is empty"),
+    ({"guided_json": {"type": "array", "items": {"enum": [1]}, "uniqueItems": True, "minItems": 2}}, "schema #: no value satisfies"),
+    ({"guided_json": {"pattern": "[[:alpha:]]"}}, "#/pattern"),
+    ({"response_format": {"type": "json_schema", "json_schema": {"name": "x"}}}, "json_schema.schema: missing"),
     ({"response_format": {"type": "xml"}}, "response_format.type"),
     ({"guided_regex": "a", "guided_choice": ["b"]}, "guided_choice"),
 ], ids=str)
@@ -140,6 +145,18 @@ def test_a_form_that_cannot_be_kept_is_refused_where_it_stands(api, fields, plac
     response = api.post("/v1/chat/completions", chat_body("hi", max_tokens=5, stream=stream, **fields))
     assert response.status_code == 422, response.text
     assert place in response.json()["error"]["message"]
+
+
+def test_choices_are_as_many_as_the_values_of_an_enum(api):
+    body = {"prompt": "Once", "max_tokens": 40, "guided_choice": [f"choice number {i}" for i in range(50_000)]}
+    assert re.fullmatch("choice number [0-9]{1,5}", api.ok("/v1/completions", body)["choices"][0]["text"])
+
+
+def test_a_schema_has_as_many_properties_as_are_promised(api):
+    schema = {"type": "object", "properties": {f"p{i}": {"type": "null"} for i in range(2000)}}
+    for form in (schema, json.dumps(schema)):
+        answer = api.ok("/v1/completions", {"prompt": "Once", "max_tokens": 40, "guided_json": form})
+        assert set(json.loads(answer["choices"][0]["text"])) <= set(schema["properties"])
 
 
 def test_without_grammar_support_every_form_is_refused(serve):
@@ -166,3 +183,23 @@ def test_values_of_random_schemas_are_written_and_others_are_not():
     assert out.returncode == 0, out.stdout + out.stderr
     assert int(re.search(r"^ +(\d+) compiled$", out.stdout, re.M)[1]) > 200, out.stdout
     assert int(re.search(r"^ +(\d+) valid values$", out.stdout, re.M)[1]) > 2000, out.stdout
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+def test_the_last_token_of_a_form_is_among_the_logprobs(api, stream):
+    """An answer that its form ends has no end token, so that its last token is one of its text."""
+    body = chat_body("hi", max_tokens=20, temperature=1.5, seed=3, guided_choice=["yes", "no"], logprobs=True, top_logprobs=1)
+    if stream:
+        choices = [choice for chunk in api.chunks("/v1/chat/completions", body) for choice in chunk["choices"]]
+        text = "".join(choice["delta"].get("content") or "" for choice in choices)
+        listed = [token for choice in choices for token in (choice["logprobs"] or {}).get("content") or []]
+    else:
+        choice = api.ok("/v1/chat/completions", body)["choices"][0]
+        text, listed = choice["message"]["content"], choice["logprobs"]["content"]
+    assert text in ("yes", "no") and "".join(token["token"] for token in listed) == text
+
+
+def test_what_describes_members_is_an_object(api):
+    grammar = {"type": "json", "value": {"properties": {"location": {"type": "string", "maxLength": 5}}, "required": ["location"]}}
+    answer = api.ok("/generate", {"inputs": "I saw a puppy", "parameters": {"max_new_tokens": 60, "grammar": grammar}})
+    assert list(json.loads(answer["generated_text"])) == ["location"]

@@ -74,8 +74,6 @@ TEST_CASE("each spelling of an answer's form reaches the daemon as the same thin
       Row{R"("response_format": {"type": "json_schema", "json_schema": {"name": "a", "strict": true,
               "description": "d", "schema": {"type": "object"}}})",
           R"(json_schema {"type":"object"})"},
-      Row{R"("response_format": {"type": "json_schema", "json_schema": {"name": "a"}})",
-          "json_object"},
       Row{R"("response_format": {"type": "json_schema", "value": {"name": "a", "schema": {}}})",
           "json_schema {}"},
       Row{R"("response_format": {"type": "json_schema", "schema": {"type": "object"}})",
@@ -128,12 +126,25 @@ TEST_CASE("a form of an answer that nobody knows is refused where it stands") {
           "response_format.schema: unknown field"},
       Row{R"("response_format": {"type": "json_schema"})",
           "response_format.json_schema: missing field"},
+      Row{R"("response_format": {"type": "json_schema", "json_schema": {}})",
+          "response_format.json_schema.schema: missing field"},
+      Row{R"("response_format": {"type": "json_schema", "json_schema": {"name": "a"}})",
+          "response_format.json_schema.schema: missing field"},
+      Row{R"("response_format": {"type": "json_schema", "value": {"name": "a"}})",
+          "response_format.value.schema: missing field"},
+      Row{R"("response_format": {"type": "json_schema", "json_schema": {"strict": "yes", "schema": {}}})",
+          "response_format.json_schema.strict: invalid type: string, expected a boolean"},
+      Row{R"("response_format": {"type": "json_schema", "strict": 1, "schema": {}})",
+          "response_format.strict: invalid type: number"},
       Row{R"("response_format": {"type": "json_schema", "json_schema": {"shema": {}}})",
           "response_format.json_schema.shema: unknown field"},
       Row{R"("response_format": {"type": "json_schema", "json_schema": {"schema": 7}})",
           "response_format.json_schema.schema: invalid type: number"},
       Row{R"("grammar": {"type": "json", "value": "no json"})",
           "grammar.value: the text is not a JSON schema"},
+      Row{R"("guided_json": "{\"minimum\": 1e400}")",
+          "guided_json: the text is not a JSON schema: not valid JSON at line 1"},
+      Row{R"("guided_json": "7")", "expected an object written as JSON"},
       Row{R"("grammar": {"type": "regex"})", "grammar.value: missing field"},
       Row{R"("grammar": {"type": "regex", "value": 7})", "grammar.value: invalid type: number"},
       Row{R"("grammar": 7)", "grammar: invalid type: number"},
@@ -149,6 +160,33 @@ TEST_CASE("a form of an answer that nobody knows is refused where it stands") {
   CAPTURE(row.members);
   CHECK_THAT(guide_refusal([&] { return guide_of_chat(row.members); }),
              Catch::Contains(row.problem));
+}
+
+TEST_CASE("a schema in a text is told what JSON may be") {
+  const std::string deep = std::string(70, '[') + std::string(70, ']');
+  CHECK_THAT(guide_refusal([&] { return guide_of_chat("\"guided_json\": \"" + deep + "\""); }),
+             Catch::Contains("JSON nests deeper than 64 levels"));
+  std::string wide = "{";
+  for (int i = 0; i < 3000; ++i)
+    wide += (i > 0 ? ",\\\"k" : "\\\"k") + std::to_string(i) + "\\\": {}";
+  CHECK(guide_of_chat("\"guided_json\": \"{\\\"properties\\\": " + wide + "}}\"")
+            ->json_schema->at("properties")
+            .size() == 3000);
+}
+
+TEST_CASE("an answer of a form has at least one token") {
+  const auto ask = [](const std::string& members) {
+    const std::string body = R"({"prompt": "a", "max_tokens": 0)" + members + "}";
+    return to_daemon(read_body<CompletionBody>(OrderedJson::parse(body)), guide_options());
+  };
+  CHECK(ask("").size() == 1);
+  CHECK_THAT(guide_refusal([&] { return ask(R"(, "guided_regex": "a")"); }),
+             Catch::Contains("`max_tokens` must be strictly positive where the answer has a form"));
+}
+
+TEST_CASE("a grammar may begin with a byte order mark") {
+  CHECK(told(guide_of_chat("\"guided_grammar\": \"\xEF\xBB\xBFroot ::= [a]\"")) ==
+        "gbnf root ::= [a]");
 }
 
 TEST_CASE("a server without grammars says so, and takes what asks for none") {

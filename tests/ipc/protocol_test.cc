@@ -227,7 +227,14 @@ TEST_CASE("objects with too many members are refused before they cost time") {
   };
   CHECK(decode_request(with_members(kMaxJsonObjectMembers)).params.size() == kMaxJsonObjectMembers);
   CHECK_THAT(error_of([&] { decode_request(with_members(kMaxJsonObjectMembers + 1)); }),
-             Catch::Contains("more than 1024 members"));
+             Catch::Contains("more than 4096 members"));
+  // Finding the members of very many large objects would cost as much.
+  std::string large = "{\"k\":0";
+  for (size_t i = 1; i < kMaxJsonObjectMembers; ++i) large += ",\"k\":0";
+  std::string lists = R"({"method":"m","params":{"a":[0)";
+  for (size_t i = 0; i < 257; ++i) lists += "," + large + "}";
+  CHECK_THAT(error_of([&] { decode_request(lists + "]}}"); }),
+             Catch::Contains("too many objects of very many members"));
 }
 
 TEST_CASE("a long list of ids is fine and a vast one is refused") {

@@ -106,6 +106,14 @@ TEST_CASE("a form is compiled once, however many ask for it at the same time") {
   CHECK(compiler.counts().num_found == 230);
 }
 
+TEST_CASE("choices are as many as the values of an enum") {
+  GuideCompiler compiler(kTokenizer, 512, {0});
+  GuideParams asked;
+  for (int i = 0; i < 50'000; ++i) asked.choice.push_back(fmt::format("choice number {}", i));
+  asked.choice.emplace_back("choice number 7");  // once more
+  CHECK(compiler.compile(form_of(asked))->num_enough_tokens() == 15);
+}
+
 TEST_CASE("of many forms those that were used last are kept") {
   GuideCompiler compiler(kTokenizer, 512, {0});
   const auto number = [](size_t i) { return pattern(fmt::format("{}[ab]", i)); };

@@ -351,6 +351,54 @@ TEST_CASE("a reranker's template is told the model's prompt, or the caller's") {
   CHECK(ids(std::nullopt) != ids("find it"));
 }
 
+// A copy of a golden folder in which a file has one more field.
+void copy_with_field(const std::string& name,
+                     const std::string& file,
+                     const std::string& field,
+                     const Json& value,
+                     const std::string& to) {
+  using Options = std::filesystem::copy_options;
+  std::filesystem::copy(kGolden + name, to, Options::overwrite_existing | Options::recursive);
+  const auto files = open_folder(kGolden + name);
+  Json json = files->find(file) ? parse_json(files->require_text(file)) : Json::object();
+  json[field] = value;
+  std::ofstream(to + "/" + file) << json.dump();
+}
+
+TEST_CASE("a vector has the dimensions that the model keeps, after its norm") {
+  const TempFolder folder;
+  copy_with_field("bert", "config_sentence_transformers.json", "truncate_dim", 5, folder.path());
+  const auto whole = serve("bert");
+  const auto cut = serve_path(folder.path());
+  const auto vector = [](ServedModel& model, std::optional<int64_t> dimensions) {
+    const ipc::VectorParams asked{.inputs = {{.text = "some words"}}, .dimensions = dimensions};
+    const ipc::EmbedResult result = model.vectors()->embed(asked, run(model, "embed", asked));
+    return ipc::floats_of_base64(result.vectors.front());
+  };
+  std::vector<float> expected = vector(*whole, std::nullopt);
+  expected.resize(5);
+  CHECK(vector(*cut, std::nullopt) == expected);
+  CHECK(vector(*cut, 7) == vector(*whole, 7));
+  copy_with_field("bert", "config_sentence_transformers.json", "truncate_dim", 0, folder.path());
+  CHECK_THROWS_WITH(serve_path(folder.path()), Catch::Contains("truncate_dim: expected 1 or more"));
+  copy_with_field("bert", "config_sentence_transformers.json", "pads_left", true, folder.path());
+  CHECK_THROWS_WITH(serve_path(folder.path()), Catch::Contains("pads_left"));
+}
+
+TEST_CASE("types of tokens reach the model where its tokenizer hands them over") {
+  const TempFolder folder;
+  const auto has_types = [&](const std::string& field, const Json& value) {
+    copy_with_field("bert-cross-encoder", "tokenizer_config.json", field, value, folder.path());
+    const auto model = serve_path(folder.path());
+    const auto requests = model->vectors()->prepare({.inputs = {{.text = "a", .pair = "b"}}});
+    return !requests.front()->token_types.empty();
+  };
+  CHECK(has_types("tokenizer_class", "BertTokenizer"));
+  CHECK(has_types("model_input_names", {"input_ids", "token_type_ids", "attention_mask"}));
+  CHECK_FALSE(has_types("model_input_names", {"input_ids", "attention_mask"}));
+  CHECK_FALSE(has_types("tokenizer_class", "TokenizersBackend"));
+}
+
 // A golden folder with one more field in its config.json.
 class ChangedConfig final : public FileSource {
  public:

@@ -102,7 +102,9 @@ std::optional<Regex> ItemTexts::value(Demand demand, size_t at, int depth) {
   std::vector<Regex> choices;
   bool is_refused = false;
   // A copy: what is nested may make others known.
-  for (const Alternative& value : Alternatives(reader_.alternatives(demand))) {
+  const Alternatives values =
+      closes_objects_ ? reader_.meant(demand) : reader_.alternatives(demand);
+  for (const Alternative& value : values) {
     const std::optional<Regex> texts = alternative(value, demand, at, depth);
     is_refused = !texts;
     if (is_refused) break;
@@ -188,6 +190,11 @@ std::optional<Regex> ItemTexts::in_order(const std::vector<Part>& parts,
   return rest[0];
 }
 
+bool ItemTexts::is_left_out(const ObjectSet& set, const Property& property) const {
+  return closes_objects_ && !property.is_named && !property.required &&
+         reader_.algebra().lists_its_members(set);
+}
+
 bool ItemTexts::is_closed(const ObjectSet& set) const {
   if (closes_objects_ && reader_.algebra().lists_its_members(set)) return true;
   const std::vector<NameClass> classes = reader_.algebra().classes_of(set);
@@ -247,7 +254,7 @@ std::optional<std::vector<ItemTexts::Part>> ItemTexts::listed_members(const Obje
   std::vector<Part> parts;
   for (const std::string& name : places_[at].names) {
     const Property* const own = set.find(name);
-    if (own == nullptr && closed) continue;
+    if (closed && (own == nullptr || is_left_out(set, *own))) continue;
     const Demand demand = own != nullptr ? own->value : reader_.algebra().value_of_other(set, name);
     const bool is_required = own != nullptr && own->required;
     if (demand == kNothing && !is_required) continue;

@@ -87,6 +87,8 @@ class ItemTexts {
                                 Demand of);
   Regex in_any_order(const std::vector<std::string>& texts, int64_t least, int64_t most);
   std::optional<Regex> refuse(Demand of, const std::string& what);
+  // Only what the member must not be is said.
+  bool is_left_out(const ObjectSet& set, const Property& property) const;
   bool is_closed(const ObjectSet& set) const;
 
   Grammar& grammar_;

@@ -81,8 +81,10 @@ class MemberList {
 }  // namespace
 
 Expr SchemaPrinter::object(const ObjectSet& set) {
+  SetAlgebra& algebra = reader_.algebra();
+  const bool is_closed = closes_objects_ && algebra.lists_its_members(set);
   std::vector<Expr> choices;
-  for (const ObjectSet& placed : with_witnesses_placed(set)) {
+  for (const ObjectSet& placed : with_witnesses_placed(is_closed ? algebra.closed(set) : set)) {
     const auto& members = placed.properties();
     const bool is_impossible = std::any_of(members.begin(), members.end(), [](const Property& p) {
       return p.required && p.value == kNothing;

@@ -46,6 +46,35 @@ void SchemaReader::apply_references(const SchemaPlace& schema, Alternatives& val
   }
 }
 
+Alternatives SchemaReader::meant(Demand demand) {
+  const Alternatives& all = alternatives(demand);
+  for (const DemandLiteral& part : demands_.literals(demand)) {
+    const DemandNode& node = demands_.node(part);
+    if (part.negated || node.kind != DemandNode::Kind::kSchema || tells_types(*node.place))
+      return all;
+  }
+  return algebra_.as_meant(all);
+}
+
+// Also by a choice between schemas.
+bool SchemaReader::tells_types(const SchemaPlace& schema, int depth) {
+  constexpr int kMaxDepth = 8;
+  if (depth > kMaxDepth || !schema.json->is_object()) return true;
+  for (const char* keyword :
+       {"type", "enum", "const", "anyOf", "oneOf", "not", "if", "nullable", "$dynamicRef"}) {
+    if (member(schema, keyword) != nullptr) return true;
+  }
+  if (const OrderedJson* list = member(schema, "allOf"); list != nullptr) {
+    for (const OrderedJson& each : *list)
+      if (tells_types(document_.place_of(each), depth + 1)) return true;
+  }
+  const OrderedJson* const reference = member(schema, "$ref");
+  if (reference == nullptr) return false;
+  return tells_types(document_.resolve(schema, reference->get<std::string>(), /*dynamic=*/false,
+                                       schema.path + "/$ref"),
+                     depth + 1);
+}
+
 void SchemaReader::apply_all(const SchemaPlace& schema, Alternatives& values) {
   const OrderedJson* list = member(schema, "allOf");
   if (list == nullptr) return;

@@ -37,7 +37,7 @@ Rule SchemaPrinter::print(Demand demand) {
   while (num_printed_ < entries_.size()) {
     const Entry entry = entries_[num_printed_++];
     try {
-      grammar_.define(entry.rule, any_of(reader_.alternatives(entry.demand)));
+      grammar_.define(entry.rule, any_of(written(entry.demand)));
     } catch (const Error& error) {
       throw with_place(error, reader_.demands().path(entry.demand));
     }
@@ -54,7 +54,7 @@ Expr SchemaPrinter::value(Demand demand) {
   if (const auto known = known_.find(demand); known != known_.end()) {
     return grammar_.call(entries_[known->second].rule);
   }
-  const Alternatives& choices = reader_.alternatives(demand);
+  const Alternatives choices = written(demand);
   if (std::all_of(choices.begin(), choices.end(), is_small)) {
     return scalars_.emplace(demand, any_of(choices)).first->second;
   }
@@ -62,6 +62,10 @@ Expr SchemaPrinter::value(Demand demand) {
   known_.emplace(demand, entries_.size());
   entries_.push_back({demand, rule, false});
   return grammar_.call(rule);
+}
+
+Alternatives SchemaPrinter::written(Demand demand) {
+  return closes_objects_ ? reader_.meant(demand) : reader_.alternatives(demand);
 }
 
 Expr SchemaPrinter::any_of(const Alternatives& values) {

@@ -33,6 +33,8 @@ class SchemaPrinter {
   };
 
   Expr value(Demand demand);
+  // What a value of the demand is written as: perhaps not all that satisfies it.
+  Alternatives written(Demand demand);
   Expr any_of(const Alternatives& values);
   Expr alternative(const Alternative& value);
   Expr array(const ArraySet& set);

@@ -29,6 +29,8 @@ class SchemaReader {
 
   // The union of values that satisfy the demand.
   const Alternatives& alternatives(Demand demand);
+  // Of schemas that describe members or items and tell no types: SetAlgebra::as_meant.
+  Alternatives meant(Demand demand);
 
  private:
   // Thrown where a schema needs itself to be known first.
@@ -44,6 +46,7 @@ class SchemaReader {
   Alternatives read_literal(DemandLiteral literal);
   Alternatives read_schema(const SchemaPlace& schema);
   bool is_surely_empty(Demand demand);
+  bool tells_types(const SchemaPlace& schema, int depth = 0);
 
   // One type each (reader_*.cc).
   Alternatives types(const SchemaPlace& schema);

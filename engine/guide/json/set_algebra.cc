@@ -1,6 +1,7 @@
 #include "engine/guide/json/set_algebra.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 #include <vector>
 
@@ -167,11 +168,56 @@ std::vector<NameClass> SetAlgebra::classes_of(const ObjectSet& set) {
 }
 
 bool SetAlgebra::lists_its_members(const ObjectSet& set) const {
-  if (!set.classes.empty() || set.properties().empty()) return false;
+  if (!set.classes.empty()) return false;
+  const auto is_meant = [](const Property& each) { return each.is_named || each.required; };
+  if (std::ranges::none_of(set.properties(), &Property::is_named)) return false;
   if (set.min_properties == 0) return true;
-  const auto num_possible = std::ranges::count_if(
-      set.properties(), [&](const Property& each) { return !is_surely_empty(each.value); });
+  const auto num_possible = std::ranges::count_if(set.properties(), [&](const Property& each) {
+    return is_meant(each) && !is_surely_empty(each.value);
+  });
   return set.min_properties <= num_possible;
+}
+
+ObjectSet SetAlgebra::closed(const ObjectSet& set) const {
+  ObjectSet result = set;
+  for (size_t i = 0; i < set.properties().size(); ++i) {
+    Property& property = result.property(i);
+    if (!property.is_named && !property.required) property.value = kNothing;
+  }
+  return result;
+}
+
+namespace {
+
+// What a schema says of arrays; of how many items there are it says nothing of what they are.
+bool describes_items(const ArraySet& set) {
+  return !set.prefix.empty() || set.rest != kAnything || !set.contains.empty();
+}
+
+}  // namespace
+
+Alternatives SetAlgebra::as_meant(const Alternatives& values) const {
+  Alternatives meant;
+  std::array<bool, kJsonTypes.size()> has_every{};
+  for (const Alternative& value : values) {
+    const bool is_described =
+        (value.type == JsonType::kObject && lists_its_members(value.object_set())) ||
+        (value.type == JsonType::kArray && describes_items(value.array_set()));
+    if (is_described) {
+      meant.push_back(value);
+    } else if (value.is_every()) {
+      has_every[static_cast<size_t>(value.type)] = true;
+    } else {
+      return values;
+    }
+  }
+  if (meant.empty()) return values;
+  const JsonType type = meant.front().type;
+  for (const Alternative& value : meant)
+    if (value.type != type) return values;
+  for (const JsonType other : kJsonTypes)
+    if (other != type && !has_every[static_cast<size_t>(other)]) return values;
+  return meant;
 }
 
 Demand SetAlgebra::value_of_other(const ObjectSet& set, const std::string& name) {
@@ -214,6 +260,7 @@ std::optional<Alternative> SetAlgebra::both_objects(const ObjectSet& a, const Ob
     property.value = demands.both(
         mine.value, theirs != nullptr ? theirs->value : value_of_other(other, mine.name));
     property.required = mine.required || (theirs != nullptr && theirs->required);
+    property.is_named = mine.is_named || (theirs != nullptr && theirs->is_named);
     const bool is_empty =
         property.value != mine.value && property.required && is_surely_empty(property.value);
     result.add(std::move(property));

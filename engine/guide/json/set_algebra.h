@@ -41,6 +41,12 @@ class SetAlgebra {
   // It names members, enough for the fewest that have to be there, and says nothing of others: with
   // JsonSchemaOptions::closes_objects it gets no others.
   bool lists_its_members(const ObjectSet& set) const;
+  // The set without the members that are only named by what objects must not be. REQUIRES:
+  // lists_its_members.
+  ObjectSet closed(const ObjectSet& set) const;
+  // Of a schema that describes the members of objects, or the items of arrays, and lets any value
+  // of the other types, those objects or arrays: who leaves out `type` means it.
+  Alternatives as_meant(const Alternatives& values) const;
   // All names, where the set does not tell them apart.
   std::vector<NameClass> classes_of(const ObjectSet& set);
 

@@ -136,7 +136,10 @@ Alternatives SetAlgebra::complement_of_object(const ObjectSet& a) {
     // One that has to be there and be right is wrong when it is absent or wrong: if it is there, it
     // is wrong. One that may be missing is wrong when it is there and wrong.
     ObjectSet wrong;
-    wrong.add({property.name, demands.negated(property.value), !property.required});
+    wrong.add({.name = property.name,
+               .value = demands.negated(property.value),
+               .required = !property.required,
+               .is_named = false});
     result.push_back(alternative_of(std::move(wrong)));
   }
   std::sort(names.begin(), names.end());

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "engine/guide/json/refusal.h"
+#include "engine/guide/listed_texts.h"
 
 namespace tgi::guide {
 namespace {
@@ -161,40 +162,8 @@ bool Strings::contains(const StringSet& a, std::string_view value) {
   return !a.language || pool_.matches(*a.language, value);
 }
 
-// What is left of the texts from `begin` on, before which they are equal: beginnings that several
-// have in common are written once.
-Regex Strings::tree_of(std::span<const std::string> texts, size_t begin, int32_t level) {
-  constexpr int32_t kMaxLevel = 100;  // deeper than any list of names
-  std::vector<Regex> choices;
-  if (level == kMaxLevel) {
-    for (const std::string& text : texts) {
-      choices.push_back(pool_.literal(std::string_view(text).substr(begin)));
-    }
-    return pool_.either(choices);
-  }
-  const std::string& first = texts.front();
-  const std::string& last = texts.back();
-  size_t end = begin;
-  while (end < first.size() && end < last.size() && first[end] == last[end]) ++end;
-  const Regex common = pool_.literal(std::string_view(first).substr(begin, end - begin));
-  if (texts.size() == 1) return common;
-  if (first.size() == end) {
-    choices.push_back(pool_.empty_text());
-    texts = texts.subspan(1);
-  }
-  while (!texts.empty()) {
-    const char byte = texts.front()[end];
-    const auto other = std::find_if(texts.begin(), texts.end(),
-                                    [&](const std::string& text) { return text[end] != byte; });
-    const auto count = static_cast<size_t>(other - texts.begin());
-    choices.push_back(tree_of(texts.first(count), end, level + 1));
-    texts = texts.subspan(count);
-  }
-  return pool_.concat({common, pool_.either(choices)});
-}
-
 Regex Strings::language_of(std::span<const std::string> values) {
-  return values.empty() ? pool_.nothing() : tree_of(values, 0, 0);
+  return any_of_texts(pool_, values);
 }
 
 Regex Strings::language_of(const StringSet& a) {

@@ -57,7 +57,6 @@ class Strings {
 
  private:
   StringSet both_values(const StringSet& a, const StringSet& b);
-  Regex tree_of(std::span<const std::string> texts, size_t begin, int32_t level);
 
   RegexPool& pool_;
   JsonTextRegex texts_;

@@ -55,6 +55,7 @@ struct Property {
   std::string name;
   Demand value;
   bool required = false;
+  bool is_named = true;  // by what objects have to be; else by what they must not be alone
   friend bool operator==(const Property&, const Property&) = default;
 };
 

@@ -32,8 +32,17 @@ std::string_view command_r_fault(const ModelConfig& config) {
   return "norms of q and k are looked for from 64 layers on";
 }
 
+// Experts are weighed as an architecture's first models want it, whatever the file says.
+std::string_view normed_experts_fault(const ModelConfig& config) {
+  return config.experts.route.normalises ? "" : "it norms the weights of the chosen experts always";
+}
+std::string_view plain_experts_fault(const ModelConfig& config) {
+  return config.experts.route.normalises ? "it never norms the weights of the chosen experts" : "";
+}
+
 std::string_view olmoe_fault(const ModelConfig& config) {
-  return config.num_kv_heads == config.num_heads ? "" : "k has as many heads as q";
+  return config.num_kv_heads == config.num_heads ? plain_experts_fault(config)
+                                                 : "k has as many heads as q";
 }
 
 std::string_view gemma4_fault(const ModelConfig& config) {
@@ -124,9 +133,12 @@ constexpr LoaderRules kRules[] = {
     // Its windows are left out: beyond them llama.cpp goes its own way.
     {.architecture = "phi3", .knows_longrope = true, .heads_fill_width = true},
     {.architecture = "qwen2", .heads_fill_width = true},
-    {.architecture = "qwen2moe", .head = kRequired, .heads_fill_width = true},
+    {.architecture = "qwen2moe",
+     .head = kRequired,
+     .heads_fill_width = true,
+     .fault = plain_experts_fault},
     {.architecture = "qwen3"},
-    {.architecture = "qwen3moe"},
+    {.architecture = "qwen3moe", .fault = normed_experts_fault},
     {.architecture = "seed_oss"},
     {.architecture = "smollm3"},
     {.architecture = "stablelm", .head = kRequired, .heads_fill_width = true},
@@ -172,7 +184,7 @@ class Checker {
   [[noreturn]] void refuse(const std::string& why) const {
     throw Error(Code::kUnsupported,
                 fmt::format("llama.cpp would not load a GGUF file of the architecture {} of this "
-                            "model as it is: {}",
+                            "model, or not as it is: {}",
                             plan_.architecture, why));
   }
   // `name`: of the file, or what follows "blk.0.".
