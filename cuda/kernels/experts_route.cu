@@ -7,6 +7,7 @@
 #include "cuda/kernels/ptx.cuh"
 #include "cuda/kernels/reduce.cuh"
 #include "cuda/kernels/row_launch.h"
+#include "cuda/kernels/softplus.cuh"
 #include "cuda/launch.h"
 
 namespace tgi::cuda {
@@ -32,6 +33,7 @@ struct ScoreOf {
 
   __device__ __forceinline__ float operator()(float logit) const {
     if (kind == RouterScore::kSparseMixer) return logit;
+    if (kind == RouterScore::kSqrtSoftplus) return sqrtf(softplus(logit));
     return kind == RouterScore::kSoftmax ? expf(logit - highest) / sum
                                          : 1.0F / (1.0F + expf(-logit));
   }

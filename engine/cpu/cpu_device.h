@@ -206,7 +206,8 @@ class CpuDevice final : public Device {
   template <typename Run>
   void for_state_blocks(int32_t layer, Run run);
   float sigmoid(float x) const;
-  void softmax(float* x, int64_t count) const;  // in place
+  void softmax(float* x, int64_t count) const;        // in place
+  void sqrt_softplus(float* x, int64_t count) const;  // likewise
   void pick_rows(const SampleArgs& args, int64_t begin, int64_t count);
 
   const KernelTable& kernels_;

@@ -1,5 +1,7 @@
 // CpuDevice: matrices times rows, and experts' matrices times the rows that are sent to them.
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "base/error.h"
 #include "engine/cpu/cpu_device.h"
@@ -67,6 +69,8 @@ void CpuDevice::route(const RouteArgs& args) {
     float* const scores = mutable_row_of(args.logits, token);
     if (args.rule.score == RouterScore::kSigmoid) {
       for (int64_t e = 0; e < count; ++e) scores[e] = sigmoid(scores[e]);
+    } else if (args.rule.score == RouterScore::kSqrtSoftplus) {
+      sqrt_softplus(scores, count);
     } else if (args.rule.score == RouterScore::kSoftmax) {
       softmax(scores, count);
     }
@@ -83,6 +87,12 @@ float CpuDevice::sigmoid(float x) const {
   x = -x;
   kernels_.math.exp(&x, &power, 1);
   return 1.0F / (1.0F + power);
+}
+
+void CpuDevice::sqrt_softplus(float* x, int64_t count) const {
+  kernels_.state.softplus(
+      {.x = x, .min = 0.0F, .max = std::numeric_limits<float>::infinity(), .cols = count});
+  for (int64_t i = 0; i < count; ++i) x[i] = std::sqrt(x[i]);
 }
 
 void CpuDevice::softmax(float* x, int64_t count) const {

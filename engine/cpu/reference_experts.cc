@@ -17,6 +17,13 @@ bool is_chosen_by_logit(const RouteRule& rule) {
   return rule.score == RouterScore::kSparseMixer || rule.score == RouterScore::kSigmoidOfChosen;
 }
 
+// What a logit is worth; a softmax divides by the sum of all.
+double router_score(RouterScore kind, double logit, double highest) {
+  if (kind == RouterScore::kSigmoid) return sigmoid(logit);
+  if (kind == RouterScore::kSqrtSoftplus) return std::sqrt(softplus(logit));
+  return std::exp(logit - highest);
+}
+
 std::vector<double> router_scores(const RouteArgs& args, int64_t token) {
   const auto count = static_cast<size_t>(args.logits.cols);
   const float* const logits = row_of(args.logits, token);
@@ -25,7 +32,7 @@ std::vector<double> router_scores(const RouteArgs& args, int64_t token) {
   const double highest = *std::ranges::max_element(out);
   double sum = 0.0;
   for (double& x : out) {
-    x = args.rule.score == RouterScore::kSigmoid ? sigmoid(x) : std::exp(x - highest);
+    x = router_score(args.rule.score, x, highest);
     sum += x;
   }
   if (args.rule.score == RouterScore::kSoftmax) {

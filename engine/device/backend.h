@@ -383,8 +383,15 @@ struct AddArgs {
 // What an expert is chosen by. kSparseMixer: by the logit alone; its score is its share of the
 // softmax over those experts that were not chosen before it and whose logits are near its own: by
 // no more than 2 * mixer_width times the larger of its logit and the size of theirs.
-// kSigmoidOfChosen: by the logit alone; its score is its sigmoid.
-enum class RouterScore : uint8_t { kSoftmax, kSigmoid, kSparseMixer, kSigmoidOfChosen };
+// kSigmoidOfChosen: by the logit alone; its score is its sigmoid. kSqrtSoftplus: the root of
+// log(1 + exp(logit)).
+enum class RouterScore : uint8_t {
+  kSoftmax,
+  kSigmoid,
+  kSparseMixer,
+  kSigmoidOfChosen,
+  kSqrtSoftplus
+};
 
 // Experts for each row: those of the highest score + choice_bias, of two equal ones the first. With
 // groups, which are equal runs of experts, only those of the `top_groups` best can be chosen; a
@@ -393,7 +400,7 @@ enum class RouterScore : uint8_t { kSoftmax, kSigmoid, kSparseMixer, kSigmoidOfC
 //
 // Sources: Mixtral (https://arxiv.org/abs/2401.04088), DeepSeek V2 and V3
 // (https://arxiv.org/abs/2405.04434, https://arxiv.org/abs/2412.19437), SparseMixer
-// (https://arxiv.org/abs/2310.00811).
+// (https://arxiv.org/abs/2310.00811); the root of softplus is DeepSeek V4's.
 struct RouteRule {
   RouterScore score = RouterScore::kSoftmax;
   int32_t top_k = 1;

@@ -1,5 +1,5 @@
-// DeepSeek, its first MoE, V2 to V3.2, GLM 5, Mistral 4 and who took their latent attention. The matrix from
-// latents to heads is stored as two: that of keys transposed.
+// DeepSeek, its first MoE, V2 to V3.2, GLM 5, Mistral 4 and who took their latent attention. The
+// matrix from latents to heads is stored as two: that of keys transposed.
 #include <fmt/format.h>
 
 #include <string>
@@ -211,9 +211,8 @@ void read_deepseek(ModelReader& model) {
         std::tuple{"expert_group_used_count", "topk_group", Json(1)},
         std::tuple{"expert_weights_scale", "routed_scaling_factor", Json(1.0)}}) {
     if (config.at(name) != expected) {
-      throw Error(Code::kUnsupported,
-                  fmt::format("{}.{}: {}, expected {}", model.architecture(), key,
-                              config.at(name).dump(), expected.dump()));
+      throw Error(Code::kUnsupported, fmt::format("{}.{}: {}, expected {}", model.architecture(),
+                                                  key, config.at(name).dump(), expected.dump()));
     }
     config.erase(name);
   }
