@@ -15,7 +15,7 @@ void CudaDevice::route(const RouteArgs& args) {
             args.rule.top_k <= slot_layout_->experts_per_token);
   routes_ = plan_routes(expert_memory_, args.logits.rows, args.logits.cols, args.rule,
                         plan_options_.deterministic);
-  launch_route(stream_.get(), args, routes_);
+  launch_route(stream_.get(), args, token_ids_, routes_);
 }
 
 void CudaDevice::expert_matmul(const ExpertMatmulArgs& args) {

@@ -9,7 +9,7 @@ set(tgi_cuda_host_sources
   packed_matrix.cc pinned_staging.cc plugin.cc rounded_row.cc state_layers.cc step_buffer.cc step_clock.cc step_graphs.cc
   stream_ops.cc)
 set(tgi_cuda_kernels
-  kernels/attention_decode.cu kernels/attention_merge.cu kernels/attention_prefill.cu kernels/attention_wide.cu kernels/experts_matmul.cu
+  kernels/attention_decode.cu kernels/attention_merge.cu kernels/attention_prefill.cu kernels/attention_wide.cu kernels/experts_combine.cu kernels/experts_matmul.cu
   kernels/experts_route.cu kernels/head_matmul.cu kernels/latent_attention.cu kernels/latent_store.cu
   kernels/low_rank.cu kernels/matmul_stream.cu kernels/packed_f8.cu kernels/packed_int4.cu kernels/packed_int8.cu kernels/packed_matmul.cu
   kernels/packed_table4.cu kernels/packed_fp4.cu kernels/random_weights.cu

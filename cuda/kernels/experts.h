@@ -20,8 +20,8 @@ struct ExpertTile {
   int32_t num_rows = 0;
 };
 
-// Of one choice, on the GPU. A choice is one of a token's experts, in ascending order; a row is
-// what the choices are sorted to: by expert, then by token.
+// Of one choice, on the GPU. A choice is one of a token's experts, in ascending order or in that of
+// RouteArgs.experts_by_token; a row is what the choices are sorted to: by expert, then by token.
 struct ExpertMemory {
   float* scores = nullptr;     // (max_batch_tokens, num_experts): what is chosen by
   int32_t* experts = nullptr;  // of each choice
@@ -53,8 +53,12 @@ ExpertRoutes plan_routes(const ExpertMemory& memory,
                          bool one_kernel);
 
 inline constexpr int32_t kMaxExpertGroups = 64;
-// Fills what `routes` points to. REQUIRES: it is planned for these tokens.
-void launch_route(cudaStream_t stream, const RouteArgs& args, const ExpertRoutes& routes);
+// Fills what `routes` points to. `token_ids`: of each row, for experts that are those of tokens.
+// REQUIRES: it is planned for these tokens.
+void launch_route(cudaStream_t stream,
+                  const RouteArgs& args,
+                  const int32_t* token_ids,
+                  const ExpertRoutes& routes);
 
 struct ExpertPointers {
   const void* w = nullptr;

@@ -1,12 +1,10 @@
-// See experts.h: the choice of experts, the sort of rows by expert, and the sum of a token's rows.
-#include <algorithm>
-
+// See experts.h: the choice of experts and the sort of rows by expert.
 #include "base/error.h"
 #include "cuda/kernels/dispatch.h"
 #include "cuda/kernels/experts.h"
 #include "cuda/kernels/ptx.cuh"
 #include "cuda/kernels/reduce.cuh"
-#include "cuda/kernels/row_launch.h"
+#include "cuda/kernels/softplus.cuh"
 #include "cuda/launch.h"
 
 namespace tgi::cuda {
@@ -32,6 +30,7 @@ struct ScoreOf {
 
   __device__ __forceinline__ float operator()(float logit) const {
     if (kind == RouterScore::kSparseMixer) return logit;
+    if (kind == RouterScore::kSqrtSoftplus) return sqrtf(softplus(logit));
     return kind == RouterScore::kSoftmax ? expf(logit - highest) / sum
                                          : 1.0F / (1.0F + expf(-logit));
   }
@@ -142,6 +141,22 @@ __device__ float sparse_share(const RouteRule& rule,
   return 1.0F / warp_sum(sum);
 }
 
+// Of the token's choices, whose scores are the weights and sum to that over all lanes.
+__device__ __forceinline__ void scale_weights(const RouteRule& rule,
+                                              const int32_t* experts,
+                                              const float* expert_scale,
+                                              float sum,
+                                              float* weights,
+                                              int lane) {
+  sum = warp_sum(sum);
+  __syncwarp();
+  // Scores of a sigmoid may all be zero.
+  const float factor = rule.normalises ? rule.scale / fmaxf(sum, 1e-20F) : rule.scale;
+  for (int32_t i = lane; i < rule.top_k; i += 32) {
+    weights[i] *= expert_scale == nullptr ? factor : factor * expert_scale[experts[i]];
+  }
+}
+
 // One warp for a token; each lane keeps every 32nd expert, and is the only one that writes it.
 template <typename T>
 __global__ void choose_experts(RouteRule rule,
@@ -203,13 +218,36 @@ __global__ void choose_experts(RouteRule rule,
     }
     count += __popc(taken);
   }
-  sum = warp_sum(sum);
-  __syncwarp();
-  // Scores of a sigmoid may all be zero.
-  const float factor = rule.normalises ? rule.scale / fmaxf(sum, 1e-20F) : rule.scale;
+  scale_weights(rule, experts, expert_scale, sum, weights, lane);
+}
+
+// One warp for a token, whose experts are those of a row of the table: a lane takes every 32nd.
+template <typename T>
+__global__ void take_experts(RouteRule rule,
+                             const T* logits,
+                             int64_t stride,
+                             const int32_t* table,
+                             int32_t num_ids,
+                             const int32_t* token_ids,
+                             const float* expert_scale,
+                             ExpertRoutes routes) {
+  wait_for_previous_kernel();
+  launch_next_kernel();
+  const auto lane = static_cast<int>(threadIdx.x % 32);
+  const auto token = static_cast<int32_t>(blockIdx.x * kChoiceWarps + threadIdx.x / 32);
+  if (token >= routes.num_tokens) return;
+  logits += token * stride;
+  table += int64_t{token_ids[token] < num_ids ? token_ids[token] : 0} * rule.top_k;
+  const ScoreOf score = score_of(rule.score, logits, routes.num_experts, lane);
+  int32_t* const experts = routes.memory.experts + int64_t{token} * rule.top_k;
+  float* const weights = routes.memory.weights + int64_t{token} * rule.top_k;
+  float sum = 0.0F;
   for (int32_t i = lane; i < rule.top_k; i += 32) {
-    weights[i] *= expert_scale == nullptr ? factor : factor * expert_scale[experts[i]];
+    experts[i] = table[i];
+    weights[i] = score(to_float(logits[table[i]]));
+    sum += weights[i];
   }
+  scale_weights(rule, experts, expert_scale, sum, weights, lane);
 }
 
 // One CUDA block an expert: counts the choices of those before it, which is where its rows begin,
@@ -276,55 +314,6 @@ __global__ void __launch_bounds__(32 * kSortWarps)
   }
 }
 
-// Block (choice, columns): the row of a token and one of its experts.
-template <typename T, int N>
-__global__ void weigh_experts(ExpertRoutes routes, T* x, int64_t stride, int32_t cols) {
-  wait_for_previous_kernel();
-  launch_next_kernel();
-  const auto col = static_cast<int32_t>(blockIdx.y * blockDim.x + threadIdx.x) * N;
-  if (col >= cols) return;
-  const float weight = routes.memory.weights[blockIdx.x];
-  T* const at = x + routes.memory.rows[blockIdx.x] * stride + col;
-  Vector<T, N> values = load<T, N>(at);
-#pragma unroll
-  for (int n = 0; n < N; ++n) values.at[n] = from_float<T>(weight * to_float(values.at[n]));
-  store<T, N>(at, values);
-}
-
-template <typename T, int N>
-__global__ void combine_experts(ExpertRoutes routes,
-                                bool is_weighted,
-                                const T* x,
-                                int64_t x_stride,
-                                const T* given,
-                                int64_t given_stride,
-                                T* out,
-                                int64_t out_stride,
-                                int32_t cols) {
-  wait_for_previous_kernel();
-  launch_next_kernel();
-  const int64_t token = blockIdx.x;
-  const auto col = static_cast<int32_t>(blockIdx.y * blockDim.x + threadIdx.x) * N;
-  if (col >= cols) return;
-  const int32_t* const rows = routes.memory.rows + token * routes.top_k;
-  const int32_t* const experts = routes.memory.experts + token * routes.top_k;
-  const float* const weights = routes.memory.weights + token * routes.top_k;
-  float sums[N] = {};
-  for (int32_t i = 0; i < routes.top_k; ++i) {
-    const bool has_matrix = experts[i] < routes.num_matrices;
-    if (!has_matrix && given == nullptr) continue;
-    const T* const from = has_matrix ? x + rows[i] * x_stride : given + token * given_stride;
-    const Vector<T, N> values = load<T, N>(from + col);
-    const float weight = is_weighted ? 1.0F : weights[i];
-#pragma unroll
-    for (int n = 0; n < N; ++n) sums[n] = fmaf(weight, to_float(values.at[n]), sums[n]);
-  }
-  Vector<T, N> result;
-#pragma unroll
-  for (int n = 0; n < N; ++n) result.at[n] = from_float<T>(sums[n]);
-  store<T, N>(out + token * out_stride + col, result);
-}
-
 // Tiles where each row has one of its own, and where each expert has one beside those that are
 // full.
 bool has_tile_for_each_row(const ExpertRoutes& routes) {
@@ -354,23 +343,35 @@ ExpertRoutes plan_routes(const ExpertMemory& memory,
   return out;
 }
 
-void launch_route(cudaStream_t stream, const RouteArgs& args, const ExpertRoutes& routes) {
+void launch_route(cudaStream_t stream,
+                  const RouteArgs& args,
+                  const int32_t* token_ids,
+                  const ExpertRoutes& routes) {
   if (routes.num_tokens == 0) return;
   const RouteRule& rule = args.rule;
   TGI_CHECK(rule.num_groups <= kMaxExpertGroups && rule.group_best <= 2);
   TGI_CHECK(rule.score != RouterScore::kSparseMixer || rule.top_k <= 32);
   TGI_CHECK(routes.num_tokens == args.logits.rows && routes.top_k == rule.top_k);
+  TGI_CHECK(args.experts_by_token == nullptr || !rule.scores_chosen());
+  const LaunchShape warp_per_token = {
+      .grid = dim3(static_cast<unsigned>((routes.num_tokens + kChoiceWarps - 1) / kChoiceWarps)),
+      .block = dim3(kThreadsOfWarp * kChoiceWarps),
+      .shared_bytes = 0,
+      .overlaps_previous = true};
+  const float* const expert_scale =
+      args.expert_scale == nullptr ? nullptr : args.expert_scale->as<const float>();
   with_element(args.logits.dtype, [&](auto element) {
     using T = decltype(element);
-    launch(
-        stream,
-        {.grid = dim3(static_cast<unsigned>((routes.num_tokens + kChoiceWarps - 1) / kChoiceWarps)),
-         .block = dim3(kThreadsOfWarp * kChoiceWarps),
-         .shared_bytes = 0,
-         .overlaps_previous = true},
-        choose_experts<T>, rule, args.logits.as<const T>(), args.logits.stride,
-        args.choice_bias == nullptr ? nullptr : args.choice_bias->as<const float>(),
-        args.expert_scale == nullptr ? nullptr : args.expert_scale->as<const float>(), routes);
+    if (args.experts_by_token != nullptr) {
+      launch(stream, warp_per_token, take_experts<T>, rule, args.logits.as<const T>(),
+             args.logits.stride, args.experts_by_token, args.num_ids, token_ids, expert_scale,
+             routes);
+      return;
+    }
+    launch(stream, warp_per_token, choose_experts<T>, rule, args.logits.as<const T>(),
+           args.logits.stride,
+           args.choice_bias == nullptr ? nullptr : args.choice_bias->as<const float>(),
+           expert_scale, routes);
   });
   launch(stream,
          {.grid = dim3(static_cast<unsigned>(routes.num_experts)),
@@ -378,32 +379,6 @@ void launch_route(cudaStream_t stream, const RouteArgs& args, const ExpertRoutes
           .shared_bytes = 0,
           .overlaps_previous = true},
          sort_by_expert, routes, has_tile_for_each_row(routes));
-}
-
-void launch_weigh_experts(cudaStream_t stream, const WeighArgs& args, const ExpertRoutes& routes) {
-  if (args.x.rows == 0) return;
-  TGI_CHECK(args.x.rows == routes.num_rows());
-  with_width(args.x.dtype, is_wide(args.x), [&](auto element, auto width) {
-    using T = decltype(element);
-    launch(stream, elementwise(args.x.rows, args.x.cols, width()), weigh_experts<T, width()>,
-           routes, args.x.as<T>(), args.x.stride, static_cast<int32_t>(args.x.cols));
-  });
-}
-
-void launch_combine_experts(cudaStream_t stream,
-                            const CombineArgs& args,
-                            const ExpertRoutes& routes) {
-  if (args.out.rows == 0) return;
-  const bool all_wide =
-      is_wide(args.x) && is_wide(args.out) && (args.given == nullptr || is_wide(*args.given));
-  with_width(args.out.dtype, all_wide, [&](auto element, auto width) {
-    using T = decltype(element);
-    launch(stream, elementwise(args.out.rows, args.out.cols, width()), combine_experts<T, width()>,
-           routes, args.is_weighted, args.x.as<const T>(), args.x.stride,
-           args.given == nullptr ? nullptr : args.given->as<const T>(),
-           args.given == nullptr ? 0 : args.given->stride, args.out.as<T>(), args.out.stride,
-           static_cast<int32_t>(args.out.cols));
-  });
 }
 
 }  // namespace tgi::cuda

@@ -12,6 +12,7 @@
 
 #include "cuda/kernels/ptx.cuh"
 #include "cuda/kernels/reduce.cuh"
+#include "cuda/kernels/softplus.cuh"
 #include "cuda/kernels/state.h"
 #include "cuda/kernels/types.cuh"
 #include "cuda/launch.h"
@@ -272,11 +273,6 @@ __device__ __forceinline__ void for_state_tokens(const SequenceRows& sequence,
     if (next < sequence.num_rows) inputs.store(stage);
     __syncthreads();
   }
-}
-
-// log(1 + exp(x)), exact where it is tiny; what is not a number stays so.
-__device__ __forceinline__ float softplus(float x) {
-  return x > 30.0F ? x : log1pf(expf(x));
 }
 
 // The four sums of a thread, added in one order.

@@ -110,10 +110,12 @@ class CpuDevice final : public Device {
     uint64_t filled_for = 0;   // step whose positions are in the table
   };
 
-  // What one expert has to do in the expert_matmul being run.
+  // What one expert has to do in the expert_matmul being run, for some of its rows.
   struct ExpertTask {
     MatmulTasks tasks;
     int32_t expert = 0;
+    int64_t first_row = 0;  // after route
+    int64_t num_rows = 0;
     int64_t prepared = 0;    // where its rows begin in prepared_, in bytes
     int64_t first_task = 0;  // of all
   };
@@ -213,7 +215,8 @@ class CpuDevice final : public Device {
   template <typename Run>
   void for_state_blocks(int32_t layer, Run run);
   float sigmoid(float x) const;
-  void softmax(float* x, int64_t count) const;  // in place
+  void softmax(float* x, int64_t count) const;        // in place
+  void sqrt_softplus(float* x, int64_t count) const;  // likewise
   void pick_rows(const SampleArgs& args, int64_t begin, int64_t count);
 
   const KernelTable& kernels_;

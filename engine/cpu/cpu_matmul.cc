@@ -1,5 +1,7 @@
 // CpuDevice: matrices times rows, and experts' matrices times the rows that are sent to them.
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "base/error.h"
 #include "engine/cpu/cpu_device.h"
@@ -61,16 +63,26 @@ void CpuDevice::run_matmul(const PanelMatrix& w, const MatmulArgs& args) {
 }
 
 void CpuDevice::route(const RouteArgs& args) {
+  TGI_CHECK(args.experts_by_token == nullptr ||
+            (args.logits.rows == batch_->num_tokens() && !args.rule.scores_chosen()));
   routes_.begin(args.rule, args.logits.rows);
   const int64_t count = args.logits.cols;
   for_rows(args.logits.rows, count * 64, [&](int64_t token) {
     float* const scores = mutable_row_of(args.logits, token);
     if (args.rule.score == RouterScore::kSigmoid) {
       for (int64_t e = 0; e < count; ++e) scores[e] = sigmoid(scores[e]);
+    } else if (args.rule.score == RouterScore::kSqrtSoftplus) {
+      sqrt_softplus(scores, count);
     } else if (args.rule.score == RouterScore::kSoftmax) {
       softmax(scores, count);
     }
-    routes_.choose(token, scores, data_or_null(args.choice_bias), kernels_.math.exp);
+    if (args.experts_by_token != nullptr) {
+      const int32_t id = slots_->resolve(batch_->token_ids[static_cast<size_t>(token)]);
+      const int64_t row = id < args.num_ids ? id : 0;
+      routes_.take(token, args.experts_by_token + row * args.rule.top_k, scores);
+    } else {
+      routes_.choose(token, scores, data_or_null(args.choice_bias), kernels_.math.exp);
+    }
     if (args.expert_scale != nullptr) {
       routes_.scale(token, args.expert_scale->as<const float>());
     }
@@ -83,6 +95,12 @@ float CpuDevice::sigmoid(float x) const {
   x = -x;
   kernels_.math.exp(&x, &power, 1);
   return 1.0F / (1.0F + power);
+}
+
+void CpuDevice::sqrt_softplus(float* x, int64_t count) const {
+  kernels_.state.softplus(
+      {.x = x, .min = 0.0F, .max = std::numeric_limits<float>::infinity(), .cols = count});
+  for (int64_t i = 0; i < count; ++i) x[i] = std::sqrt(x[i]);
 }
 
 void CpuDevice::softmax(float* x, int64_t count) const {
@@ -105,18 +123,27 @@ void CpuDevice::expert_matmul(const ExpertMatmulArgs& args) {
     if (routes_.first_row(expert + 1) > routes_.first_row(expert)) ++num_used;
   }
   for (int32_t expert = 0; expert < routes_.num_matrices(); ++expert) {
-    const int64_t num_rows = routes_.first_row(expert + 1) - routes_.first_row(expert);
-    if (num_rows == 0) continue;
     const auto& w = static_cast<const PanelMatrix&>(*args.experts[static_cast<size_t>(expert)].w);
-    const MatmulTasks tasks(kernels_, w, num_rows, pool_.num_threads(), num_used);
-    const int64_t size = (num_rows + kExtraPreparedRows) * tasks.x_stride_bytes();
-    if (used + size > room) {
-      run_expert_tasks(args);
-      used = 0;
+    const int64_t end = routes_.first_row(expert + 1);
+    int64_t num_rows = 0;
+    for (int64_t row = routes_.first_row(expert); row < end; row += num_rows) {
+      // There is room for a row of each token; but one may be sent to the same expert twice.
+      num_rows = std::min<int64_t>(end - row, slot_layout_->max_batch_tokens);
+      const MatmulTasks tasks(kernels_, w, num_rows, pool_.num_threads(), num_used);
+      const int64_t size = (num_rows + kExtraPreparedRows) * tasks.x_stride_bytes();
+      if (used + size > room) {
+        run_expert_tasks(args);
+        used = 0;
+      }
+      TGI_CHECK(size <= room);
+      expert_tasks_.push_back({.tasks = tasks,
+                               .expert = expert,
+                               .first_row = row,
+                               .num_rows = num_rows,
+                               .prepared = used,
+                               .first_task = 0});
+      used += size - kExtraPreparedRows * tasks.x_stride_bytes();
     }
-    TGI_CHECK(size <= room);
-    expert_tasks_.push_back({.tasks = tasks, .expert = expert, .prepared = used, .first_task = 0});
-    used += size - kExtraPreparedRows * tasks.x_stride_bytes();
   }
   run_expert_tasks(args);
 }
@@ -129,16 +156,14 @@ void CpuDevice::run_expert_tasks(const ExpertMatmulArgs& args) {
     each.first_task = num_tasks;
     num_tasks += each.tasks.num_tasks();
   }
-  const int64_t first = routes_.first_row(expert_tasks_.front().expert);
-  const int64_t end = routes_.first_row(expert_tasks_.back().expert + 1);
+  const int64_t first = expert_tasks_.front().first_row;
+  const int64_t end = expert_tasks_.back().first_row + expert_tasks_.back().num_rows;
   for_rows(end - first, args.x.cols, [&](int64_t i) {
     const int64_t row = first + i;
-    const auto after = std::ranges::upper_bound(
-        expert_tasks_, row, {},
-        [&](const ExpertTask& each) { return routes_.first_row(each.expert); });
-    const ExpertTask& task = *(after - 1);
+    const ExpertTask& task =
+        *(std::ranges::upper_bound(expert_tasks_, row, {}, &ExpertTask::first_row) - 1);
     const int64_t from = args.x_is_routed ? row : routes_.token_of(row);
-    const int64_t offset = (row - routes_.first_row(task.expert)) * task.tasks.x_stride_bytes();
+    const int64_t offset = (row - task.first_row) * task.tasks.x_stride_bytes();
     task.tasks.prepare(row_of(args.x, from), prepared + task.prepared + offset);
   });
   const auto task_of = [&](int64_t index) -> const ExpertTask& {
@@ -150,7 +175,7 @@ void CpuDevice::run_expert_tasks(const ExpertMatmulArgs& args) {
     const ExpertTask& next = task_of(next_index);
     const Tensor* const bias = args.experts[static_cast<size_t>(task.expert)].bias;
     Tensor out = args.out;
-    out.data = mutable_row_of(args.out, routes_.first_row(task.expert));
+    out.data = mutable_row_of(args.out, task.first_row);
     task.tasks.run(index - task.first_task, prepared + task.prepared, data_or_null(bias), out,
                    next.tasks.panels_of(next_index - next.first_task));
   });

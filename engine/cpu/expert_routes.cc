@@ -115,6 +115,18 @@ void ExpertRoutes::choose(int64_t token, float* scores, const float* choice_bias
   if (rule_.score == RouterScore::kSparseMixer) mix_sparsely(experts, weights, scores, exp);
   if (rule_.score == RouterScore::kSigmoidOfChosen) take_sigmoids(experts, scores, exp);
   std::sort(experts, experts + rule_.top_k);
+  weigh(token, scores);
+}
+
+void ExpertRoutes::take(int64_t token, const int32_t* experts, const float* scores) {
+  std::copy_n(experts, rule_.top_k, expert_.begin() + token * rule_.top_k);
+  weigh(token, scores);
+}
+
+// The experts of the token are known.
+void ExpertRoutes::weigh(int64_t token, const float* scores) {
+  const int32_t* const experts = expert_.data() + token * rule_.top_k;
+  float* const weights = weight_.data() + token * rule_.top_k;
   float sum = 0.0F;
   for (int32_t i = 0; i < rule_.top_k; ++i) {
     weights[i] = scores[experts[i]];

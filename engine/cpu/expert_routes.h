@@ -22,7 +22,10 @@ class ExpertRoutes {
   // Chooses for one token; any thread, tokens apart. `scores` (num_experts) are changed; where
   // experts are chosen by the logit alone they are the logits.
   void choose(int64_t token, float* scores, const float* choice_bias, Exp exp);
-  // After choose: each weight times that of its expert.
+  // Instead of choose: the token's experts (top_k), in the order in which they are given. The
+  // scores are not changed.
+  void take(int64_t token, const int32_t* experts, const float* scores);
+  // After either: each weight times that of its expert.
   void scale(int64_t token, const float* expert_scale);
   // Sorts the rows by expert.
   void finish();
@@ -37,7 +40,8 @@ class ExpertRoutes {
   int64_t first_row(int32_t expert) const { return first_row_[static_cast<size_t>(expert)]; }
   int64_t token_of(int64_t row) const { return token_of_[static_cast<size_t>(row)]; }
 
-  // Of a token's experts in ascending order, the i-th.
+  // Of a token's experts the i-th: in ascending order those that were chosen, in theirs those that
+  // were given.
   struct Chosen {
     int64_t row = 0;
     float weight = 0.0F;
@@ -48,6 +52,7 @@ class ExpertRoutes {
   }
 
  private:
+  void weigh(int64_t token, const float* scores);
   void keep_best_groups(float* choice) const;
   void mix_sparsely(const int32_t* experts, float* shares, float* logits, Exp exp) const;
   void take_sigmoids(const int32_t* experts, float* logits, Exp exp) const;
@@ -56,7 +61,7 @@ class ExpertRoutes {
   RouteRule rule_;
   int64_t num_tokens_ = 0;
   std::vector<float> choice_;       // (max_batch_tokens, num_experts): what is chosen by
-  std::vector<int32_t> expert_;     // (max_batch_tokens * top_k), ascending for each token
+  std::vector<int32_t> expert_;     // (max_batch_tokens * top_k), of each token as `chosen` says
   std::vector<float> weight_;       // as expert_
   std::vector<int32_t> row_of_;     // as expert_
   std::vector<int32_t> token_of_;   // (max_batch_tokens * top_k), by row

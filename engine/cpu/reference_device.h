@@ -121,6 +121,9 @@ class ReferenceDevice final : public Device {
   double* conv_state(int32_t layer, size_t sequence);
   double* recurrent_state(int32_t layer, size_t sequence);
 
+  // Those of the token's row of the table.
+  std::vector<size_t> taken_experts(const RouteArgs& args, int64_t token) const;
+
   // A token's way to an expert.
   struct Route {
     int32_t expert = 0;

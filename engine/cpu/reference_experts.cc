@@ -5,6 +5,7 @@
 #include <numeric>
 #include <vector>
 
+#include "base/error.h"
 #include "engine/cpu/cpu_device_internal.h"
 #include "engine/cpu/plain_matrix.h"
 #include "engine/cpu/reference_device.h"
@@ -13,19 +14,22 @@
 namespace tgi {
 namespace {
 
-bool is_chosen_by_logit(const RouteRule& rule) {
-  return rule.score == RouterScore::kSparseMixer || rule.score == RouterScore::kSigmoidOfChosen;
+// What a logit is worth; a softmax divides by the sum of all.
+double router_score(RouterScore kind, double logit, double highest) {
+  if (kind == RouterScore::kSigmoid) return sigmoid(logit);
+  if (kind == RouterScore::kSqrtSoftplus) return std::sqrt(softplus(logit));
+  return std::exp(logit - highest);
 }
 
 std::vector<double> router_scores(const RouteArgs& args, int64_t token) {
   const auto count = static_cast<size_t>(args.logits.cols);
   const float* const logits = row_of(args.logits, token);
   std::vector<double> out(logits, logits + count);
-  if (is_chosen_by_logit(args.rule)) return out;
+  if (args.rule.scores_chosen()) return out;
   const double highest = *std::ranges::max_element(out);
   double sum = 0.0;
   for (double& x : out) {
-    x = args.rule.score == RouterScore::kSigmoid ? sigmoid(x) : std::exp(x - highest);
+    x = router_score(args.rule.score, x, highest);
     sum += x;
   }
   if (args.rule.score == RouterScore::kSoftmax) {
@@ -81,7 +85,15 @@ void mix_sparsely(const RouteRule& rule,
 
 }  // namespace
 
+std::vector<size_t> ReferenceDevice::taken_experts(const RouteArgs& args, int64_t token) const {
+  const int32_t id = slots_->resolve(batch_->token_ids[static_cast<size_t>(token)]);
+  const int32_t* const experts =
+      args.experts_by_token + int64_t{id < args.num_ids ? id : 0} * args.rule.top_k;
+  return {experts, experts + args.rule.top_k};
+}
+
 void ReferenceDevice::route(const RouteArgs& args) {
+  TGI_CHECK(args.experts_by_token == nullptr || !args.rule.scores_chosen());
   routes_.clear();
   num_matrices_ = static_cast<int32_t>(args.logits.cols) - args.rule.num_identity;
   for (int64_t token = 0; token < args.logits.rows; ++token) {
@@ -91,7 +103,9 @@ void ReferenceDevice::route(const RouteArgs& args) {
       choice[e] += static_cast<double>(args.choice_bias->as<const float>()[e]);
     }
     if (args.rule.num_groups > 1) leave_best_groups(args.rule, choice);
-    const std::vector<size_t> chosen = largest(choice, args.rule.top_k);
+    const std::vector<size_t> chosen = args.experts_by_token != nullptr
+                                           ? taken_experts(args, token)
+                                           : largest(choice, args.rule.top_k);
     if (args.rule.score == RouterScore::kSparseMixer) mix_sparsely(args.rule, chosen, scores);
     for (const size_t e : chosen) {
       if (args.rule.score == RouterScore::kSigmoidOfChosen) scores[e] = sigmoid(scores[e]);

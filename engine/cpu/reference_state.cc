@@ -9,13 +9,6 @@
 #include "engine/cpu/reference_values.h"
 
 namespace tgi {
-namespace {
-
-double softplus(double x) {
-  return x > 30.0 ? x : std::log1p(std::exp(x));
-}
-
-}  // namespace
 
 double* ReferenceDevice::conv_state(int32_t layer, size_t sequence) {
   const int64_t place = int64_t{layer} * num_slots_ + batch_->slots[sequence];

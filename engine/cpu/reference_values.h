@@ -21,6 +21,10 @@ inline double sigmoid(double x) {
   return 1.0 / (1.0 + std::exp(-x));
 }
 
+inline double softplus(double x) {
+  return x > 30.0 ? x : std::log1p(std::exp(x));
+}
+
 inline double cap(double x, double softcap) {
   return softcap == 0.0 ? x : softcap * std::tanh(x / softcap);
 }

@@ -388,17 +388,25 @@ struct AddArgs {
 // What an expert is chosen by. kSparseMixer: by the logit alone; its score is its share of the
 // softmax over those experts that were not chosen before it and whose logits are near its own: by
 // no more than 2 * mixer_width times the larger of its logit and the size of theirs.
-// kSigmoidOfChosen: by the logit alone; its score is its sigmoid.
-enum class RouterScore : uint8_t { kSoftmax, kSigmoid, kSparseMixer, kSigmoidOfChosen };
+// kSigmoidOfChosen: by the logit alone; its score is its sigmoid. kSqrtSoftplus: the root of
+// log(1 + exp(logit)).
+enum class RouterScore : uint8_t {
+  kSoftmax,
+  kSigmoid,
+  kSparseMixer,
+  kSigmoidOfChosen,
+  kSqrtSoftplus
+};
 
-// Experts for each row: those of the highest score + choice_bias, of two equal ones the first. With
-// groups, which are equal runs of experts, only those of the `top_groups` best can be chosen; a
-// group is as good as the sum of its `group_best` best experts. An expert's weight is its score
-// (without the bias), divided by the sum of those chosen if `normalises`, times `scale`.
+// Experts for each row: those of the highest score + choice_bias, of two equal ones the first; or
+// those that a table has for its token (RouteArgs). With groups, which are equal runs of experts,
+// only those of the `top_groups` best can be chosen; a group is as good as the sum of its
+// `group_best` best experts. An expert's weight is its score (without the bias), divided by the sum
+// of those chosen if `normalises`, times `scale`.
 //
 // Sources: Mixtral (https://arxiv.org/abs/2401.04088), DeepSeek V2 and V3
 // (https://arxiv.org/abs/2405.04434, https://arxiv.org/abs/2412.19437), SparseMixer
-// (https://arxiv.org/abs/2310.00811).
+// (https://arxiv.org/abs/2310.00811); the root of softplus is DeepSeek V4's.
 struct RouteRule {
   RouterScore score = RouterScore::kSoftmax;
   int32_t top_k = 1;
@@ -413,6 +421,10 @@ struct RouteRule {
   // https://arxiv.org/abs/2509.01322, section 2.1).
   int32_t num_identity = 0;
 
+  // Whether the score is that of an expert among those that were chosen, by their logits.
+  constexpr bool scores_chosen() const {
+    return score == RouterScore::kSparseMixer || score == RouterScore::kSigmoidOfChosen;
+  }
   bool operator==(const RouteRule&) const = default;
 };
 
@@ -423,6 +435,13 @@ struct RouteArgs {
   // (optional) (1, num_experts), f32: an expert's weight is multiplied by it, last. Given only
   // where SlotLayout.scales_experts.
   const Tensor* expert_scale = nullptr;
+  // (optional) (num_ids, top_k), in memory of the device, each from 0 to num_experts - 1: the
+  // experts of a row are those of its token, in this order; one that is named twice counts twice. A
+  // token that it has no row for takes the first. Nothing is chosen then: choice_bias and groups
+  // are not looked at. REQUIRES: logits have a row for each token of the step, and not
+  // rule.scores_chosen().
+  const int32_t* experts_by_token = nullptr;
+  int32_t num_ids = 0;
 };
 
 struct ExpertWeight {
@@ -450,7 +469,9 @@ struct CombineArgs {
   // (optional) (num_tokens, cols): the row of an expert that gives what it read. Null: it gives
   // nothing.
   const Tensor* given = nullptr;
-  Tensor out;  // (num_tokens, cols) = sum of weight * row over a token's experts, the first first
+  // (num_tokens, cols) = sum of weight * row over a token's experts, the first first, or in the
+  // order of RouteArgs.experts_by_token
+  Tensor out;
 };
 
 struct SampleArgs {

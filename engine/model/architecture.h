@@ -179,6 +179,7 @@ enum class Role : uint8_t {
   kRouter,
   kRouterBias,
   kChoiceBias,
+  kExpertsByToken,  // the experts of each token of the vocabulary
   kExpertScale,
   kExpertsIn,  // from the stream to what all experts read
   kExpertsInBias,
@@ -320,6 +321,7 @@ enum class Dim : uint8_t {
   kIndexerHeadDim,
   kIndexerHeads,
   kExperts,
+  kExpertsOfToken,    // that a token goes to
   kChoices,           // with those that have no matrices
   kExpertsAndUnread,  // a row of those that are read, and one of the others
   kExpertHidden,
@@ -383,6 +385,8 @@ struct TensorSpec {
   bool before_ones = false;  // a vector that is stored as (length, 1, 1)
   bool is_scalar = false;    // a vector of one number that is stored without dimensions
   bool is_counted = true;    // else another row of the table is of the same tensor
+  // No matrix, but indices in its shape (engine/weights/stored_indices.h). All ranks hold them.
+  bool holds_indices = false;
 };
 
 // How a layer that predicts the token after the next (next_tokens.h) is stored: behind the last

@@ -252,8 +252,13 @@ inline constexpr auto kLlamaMlpBiasTensors = std::to_array<TensorSpec>({
 constexpr bool has_shared_expert(const ModelConfig& config, int32_t layer) {
   return has_experts(config, layer) && config.experts.shared_intermediate_size > 0;
 }
+constexpr bool has_experts_by_token(const ModelConfig& config, int32_t layer) {
+  return has_experts(config, layer) && config.layers[static_cast<size_t>(layer)].experts_by_token;
+}
+// Where experts are those of the token there is no choice.
 constexpr bool has_choice_bias(const ModelConfig& config, int32_t layer) {
-  return has_experts(config, layer) && config.experts.has_choice_bias;
+  return has_experts(config, layer) && config.experts.has_choice_bias &&
+         !has_experts_by_token(config, layer);
 }
 constexpr bool has_shared_gate(const ModelConfig& config, int32_t layer) {
   return has_shared_expert(config, layer) && config.experts.has_shared_gate;
@@ -337,6 +342,16 @@ inline constexpr auto kDeepSeekExpertTensors =
                      {Role::kChoiceBias, "model.layers.{layer}.mlp.gate.e_score_correction_bias",
                       Dim::kOne, Dim::kExperts, Split::kNone, has_choice_bias},
                  }));
+
+// In layers whose experts are those of the token, beside them.
+inline constexpr auto kExpertsByTokenTensors = std::to_array<TensorSpec>({
+    {.role = Role::kExpertsByToken,
+     .name = "model.layers.{layer}.mlp.gate.tid2eid",
+     .rows = Dim::kVocab,
+     .cols = Dim::kExpertsOfToken,
+     .only_if = has_experts_by_token,
+     .holds_indices = true},
+});
 
 // Old checkpoints carry the rotary tables.
 inline constexpr auto kRotaryTables = std::to_array<std::string_view>({".rotary_emb.inv_freq"});

@@ -108,6 +108,10 @@ class DummyCheckpoint final : public Checkpoint {
     const DType dtype = model.config.checkpoint_dtype == DType::kF32 ? DType::kF32 : DType::kBF16;
     const TensorTable table(model);
     for (const TensorEntry& entry : table.entries()) {
+      if (entry.spec->holds_indices) {
+        add_indices(entry, model.config.experts.num_choices());
+        continue;
+      }
       if (add_arrays(model, entry)) continue;
       Record record;
       // Norm weights leave what they scale as it is.
@@ -143,8 +147,10 @@ class DummyCheckpoint final : public Checkpoint {
   std::span<const std::byte> bytes(const StoredTensor& tensor) const override {
     const std::lock_guard lock(mutex_);
     Record& record = records_.find(tensor.name)->second;
-    const size_t size_bytes =
-        static_cast<size_t>(tensor.num_elements()) * (tensor.dtype ? dtype_size(*tensor.dtype) : 1);
+    const size_t element_bytes = tensor.dtype   ? dtype_size(*tensor.dtype)
+                                 : record.bound ? sizeof(int32_t)
+                                                : 1;
+    const size_t size_bytes = static_cast<size_t>(tensor.num_elements()) * element_bytes;
     if (!record.buffer.words) {
       record.buffer = take_buffer((size_bytes + sizeof(uint32_t) - 1) / sizeof(uint32_t));
       fill(record, (size_bytes + sizeof(uint32_t) - 1) / sizeof(uint32_t));
@@ -170,9 +176,23 @@ class DummyCheckpoint final : public Checkpoint {
   struct Record {
     StoredTensor tensor;
     std::optional<float> norm_weight;
-    std::optional<uint8_t> all;  // of an array of bytes
-    WordBuffer buffer;           // guarded by mutex_
+    std::optional<uint8_t> all;       // of an array of bytes
+    WordBuffer buffer;                // guarded by mutex_
+    std::optional<uint32_t> bound{};  // of indices: all are below
   };
+
+  void add_indices(const TensorEntry& entry, int32_t bound) {
+    Record record{.tensor = {},
+                  .norm_weight = {},
+                  .all = {},
+                  .buffer = {},
+                  .bound = static_cast<uint32_t>(bound)};
+    record.tensor.name = entry.name;
+    record.tensor.dtype_name = "I32";
+    record.tensor.shape = {entry.rows, entry.cols};
+    record.tensor.file = kDummyFile;
+    records_.emplace(entry.name, std::move(record));
+  }
 
   // The bytes of a quantised matrix; false where it is plain.
   bool add_arrays(const LoadedConfig& model, const TensorEntry& entry) {
@@ -207,7 +227,18 @@ class DummyCheckpoint final : public Checkpoint {
     return buffer;
   }
 
+  // Those of a row differ, where there are as many.
+  void fill_indices(Record& record, size_t num_words) const {
+    const Key key = make_key(seed_, record.tensor.name);
+    const auto cols = static_cast<size_t>(record.tensor.shape.back());
+    for (size_t i = 0; i < num_words; ++i) {
+      const uint32_t first = hash_counter(key, static_cast<uint32_t>(i / cols)) % *record.bound;
+      record.buffer.words[i] = (first + static_cast<uint32_t>(i % cols)) % *record.bound;
+    }
+  }
+
   void fill(Record& record, size_t num_words) const {
+    if (record.bound) return fill_indices(record, num_words);
     if (record.all) {
       std::fill_n(record.buffer.words.get(), num_words, *record.all * 0x01010101U);
       return;

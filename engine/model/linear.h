@@ -17,6 +17,14 @@ struct DeviceVector {
   const Tensor* get() const { return buffer ? &view : nullptr; }
 };
 
+// Indices in device memory; empty when the checkpoint has none.
+struct DeviceIndices {
+  Buffer buffer;  // (rows, as many as its use says), int32
+  int32_t rows = 0;
+
+  const int32_t* get() const { return static_cast<const int32_t*>(buffer.data()); }
+};
+
 struct Linear {
   std::unique_ptr<Matrix> weight;
   DeviceVector bias;

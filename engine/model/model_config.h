@@ -62,9 +62,10 @@ struct LayerPlan {
   bool has_attention = true;
   bool has_state = false;  // beside attention: both read the same, and their sum is the branch
   MlpKind mlp = MlpKind::kDense;
-  int32_t sliding_window = 0;   // tokens; 0: none
-  int32_t attention_chunk = 0;  // tokens that see each other; 0: all
-  int32_t rope = kNoRope;       // which of ModelConfig::ropes rotates q and k
+  bool experts_by_token = false;  // a table says which: the router only weighs them
+  int32_t sliding_window = 0;     // tokens; 0: none
+  int32_t attention_chunk = 0;    // tokens that see each other; 0: all
+  int32_t rope = kNoRope;         // which of ModelConfig::ropes rotates q and k
   SeenTokens seen = SeenTokens::kAll;
   PositionScale query_scale{};
   float score_multiplier = 1.0F;  // beside attention_scale

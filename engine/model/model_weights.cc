@@ -19,6 +19,7 @@
 #include "engine/tensor/dense_weight.h"
 #include "engine/tensor/weight_element.h"
 #include "engine/weights/scratch.h"
+#include "engine/weights/stored_indices.h"
 
 namespace tgi {
 namespace {
@@ -126,6 +127,7 @@ class WeightLoader::Loader {
       const TensorEntry* entry = view_.table().find(row.role, layer);
       if (entry != nullptr) out.*row.target = load_vector(entry);
     }
+    out.experts_by_token = load_experts_by_token(layer);
     if (const TensorEntry* scale = view_.table().find(Role::kStreamScale, layer)) {
       out.stream_scale = read_vector(*scale).at(0);
     }
@@ -333,6 +335,20 @@ class WeightLoader::Loader {
       norm_rows(rows, weight, bias, model_.config.norm_eps);
     }
     return to_device(rows, entry->name, entry->rows);
+  }
+
+  // A token reads its row alone.
+  DeviceIndices load_experts_by_token(int32_t layer) {
+    const TensorEntry* entry = view_.table().find(Role::kExpertsByToken, layer);
+    if (entry == nullptr) return {};
+    const std::vector<int32_t> experts =
+        read_indices(checkpoint_, *sources(*entry).front(), model_.config.experts.num_choices());
+    const size_t size_bytes = experts.size() * sizeof(int32_t);
+    DeviceIndices out{.buffer = device_.allocate(size_bytes, entry->name),
+                      .rows = static_cast<int32_t>(entry->rows)};
+    device_.copy_to_device(out.buffer.data(), experts.data(), size_bytes);
+    size_bytes_ += static_cast<int64_t>(size_bytes);
+    return out;
   }
 
   // A token reads as many of them as it is sent to.

@@ -108,6 +108,7 @@ struct LayerWeights {
   Linear experts_in;   // from the stream to what experts read, where that is of another width
   Linear experts_out;  // back
   DeviceVector choice_bias;
+  DeviceIndices experts_by_token;  // (vocabulary, top_k)
   DeviceVector expert_scale;
   ExpertLinears experts_gate_up;  // each as gate_up
   ExpertLinears experts_down;
@@ -205,7 +206,7 @@ int64_t plan_weight_bytes(const LoadedConfig& model,
                           const LoadWeightsOptions& options);
 
 // Checks the whole table first: throws kInvalidArgument listing every missing, unused and misshapen
-// tensor at once.
+// tensor at once; later naming an index that is out of range.
 ModelWeights load_weights(const LoadedConfig& model,
                           const Checkpoint& checkpoint,
                           Device& device,

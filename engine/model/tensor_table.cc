@@ -178,6 +178,8 @@ int64_t dim_size(Dim dim, const ModelConfig& config, int32_t layer) {
       return config.experts.num_experts;
     case Dim::kExpertsAndUnread:
       return int64_t{config.experts.num_experts} + config.experts.num_unread;
+    case Dim::kExpertsOfToken:
+      return config.experts.route.top_k;
     case Dim::kChoices:
       return config.experts.num_choices();
     case Dim::kExpertHidden:
@@ -452,7 +454,7 @@ int64_t count_stored_parameters(const TensorTable& table) {
   std::set<std::tuple<std::string_view, Role, int32_t>> seen;
   int64_t total = 0;
   for (const TensorEntry& entry : table.entries()) {
-    if (!entry.spec->is_counted) continue;
+    if (!entry.spec->is_counted || entry.spec->holds_indices) continue;
     if (seen.insert({entry.name, entry.spec->role, entry.expert}).second) {
       total += entry.rows * entry.cols;
     }

@@ -70,10 +70,11 @@ class TensorTable {
                             // stream's, or kAbsent
 };
 
-// The parameters of the whole model, in a double, which holds what a config may ask for.
+// The parameters of the whole model and its indices, in a double, which holds what a config may ask
+// for.
 double count_parameters(const LoadedConfig& model);
 
-// Of the tensors that a checkpoint has: one that layers share counts once.
+// Of the tensors that a checkpoint has, without indices: one that layers share counts once.
 int64_t count_stored_parameters(const TensorTable& table);
 
 // What the head reads is not the normed stream, but what a matrix made of it.

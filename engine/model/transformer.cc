@@ -558,7 +558,9 @@ void Transformer::choose_experts(const LayerWeights& weights, const Tensor& x) {
   device_.route({.rule = config_.experts.route,
                  .logits = logits,
                  .choice_bias = weights.choice_bias.get(),
-                 .expert_scale = weights.expert_scale.get()});
+                 .expert_scale = weights.expert_scale.get(),
+                 .experts_by_token = weights.experts_by_token.get(),
+                 .num_ids = weights.experts_by_token.rows});
 }
 
 void Transformer::run_chosen_experts(int32_t layer,

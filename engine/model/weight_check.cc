@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/first_names.h"
 #include "engine/weights/respelled_checkpoint.h"
+#include "engine/weights/stored_indices.h"
 
 namespace tgi {
 namespace {
@@ -130,6 +131,28 @@ std::vector<const StoredTensor*> match_vector(const LoadedConfig& model,
   return parts;
 }
 
+std::vector<const StoredTensor*> match_indices(const LoadedConfig& model,
+                                               const TensorEntry& entry,
+                                               const Checkpoint& checkpoint,
+                                               WeightProblems& problems) {
+  const StoredTensor* tensor = find_by_any_name(checkpoint, entry.name, model.architecture->prefix);
+  if (tensor == nullptr) {
+    problems.missing.push_back(entry.name);
+    return {};
+  }
+  check_stored_indices(*tensor, std::array{entry.rows, entry.cols}, problems);
+  return {tensor};
+}
+
+std::vector<const StoredTensor*> match_entry(const LoadedConfig& model,
+                                             const TensorEntry& entry,
+                                             const Checkpoint& checkpoint,
+                                             WeightProblems& problems) {
+  if (entry.is_vector()) return match_vector(model, entry, checkpoint, problems);
+  if (entry.spec->holds_indices) return match_indices(model, entry, checkpoint, problems);
+  return model.weight_format->collect(model.json, checkpoint, matrix_spec(model, entry), problems);
+}
+
 // Some checkpoints that tie the head to the embedding store it all the same. A copy is skipped; one
 // with other numbers means that config or weights are wrong, and guessing which would be silent.
 const StoredTensor* find_tied_head(const LoadedConfig& model,
@@ -208,10 +231,7 @@ TensorSources match_checkpoint(const LoadedConfig& model,
   TensorSources sources;
   std::set<const StoredTensor*> used;
   for (const TensorEntry& entry : table.entries()) {
-    sources.push_back(entry.is_vector()
-                          ? match_vector(model, entry, checkpoint, problems)
-                          : model.weight_format->collect(model.json, checkpoint,
-                                                         matrix_spec(model, entry), problems));
+    sources.push_back(match_entry(model, entry, checkpoint, problems));
     used.insert(sources.back().begin(), sources.back().end());
   }
   used.insert(find_tied_head(model, table, sources, checkpoint));

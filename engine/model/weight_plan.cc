@@ -47,6 +47,7 @@ class Planner {
       for (const LayerLinear& row : kParameterLinears) add_linear(row.parts, layer);
       for (const ExpertLinear& row : kExpertLinears) add_experts(row.parts, layer);
       for (const LayerVector& row : kLayerVectors) add_vector(view_.table().find(row.role, layer));
+      add_indices(view_.table().find(Role::kExpertsByToken, layer));
     }
     return size_bytes_;
   }
@@ -79,6 +80,10 @@ class Planner {
   void add_vector(const TensorEntry* entry) {
     if (entry == nullptr) return;
     size_bytes_ += RankView::total(view_.vector_ranges(*entry)) * int64_t{sizeof(float)};
+  }
+
+  void add_indices(const TensorEntry* entry) {
+    if (entry != nullptr) size_bytes_ += entry->rows * entry->cols * int64_t{sizeof(int32_t)};
   }
 
   void add_experts(std::span<const LinearPart> parts, int32_t layer) {

@@ -112,13 +112,19 @@ int64_t read_group_size(const JsonReader& quantization, std::string_view key, in
   return group_size == -1 ? 0 : std::min(group_size, kLargest);
 }
 
-void check_stored_tensor(const StoredTensor& tensor,
-                         std::span<const int64_t> expected,
-                         WeightProblems& problems) {
+void check_stored_shape(const StoredTensor& tensor,
+                        std::span<const int64_t> expected,
+                        WeightProblems& problems) {
   if (!std::equal(tensor.shape.begin(), tensor.shape.end(), expected.begin(), expected.end())) {
     problems.misshapen.push_back(fmt::format("{}: expected {}, got {}", tensor.name,
                                              shape_text(expected), shape_text(tensor.shape)));
   }
+}
+
+void check_stored_tensor(const StoredTensor& tensor,
+                         std::span<const int64_t> expected,
+                         WeightProblems& problems) {
+  check_stored_shape(tensor, expected, problems);
   if (!tensor.dtype) {
     problems.unsupported.push_back(
         fmt::format("{}: element type {}", tensor.name, tensor.dtype_name));

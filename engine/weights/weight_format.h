@@ -162,7 +162,11 @@ const WeightFormat& find_weight_format(const JsonReader& config);
 // which is returned as 0. Throws kInvalidArgument for 0 and other negative numbers.
 int64_t read_group_size(const JsonReader& quantization, std::string_view key, int64_t fallback);
 
-// Adds to `problems` when the tensor's type can't be computed with or its shape is not `expected`.
+// Adds to `problems` when the tensor's shape is not `expected`.
+void check_stored_shape(const StoredTensor& tensor,
+                        std::span<const int64_t> expected,
+                        WeightProblems& problems);
+// The same, and when its type can't be computed with.
 void check_stored_tensor(const StoredTensor& tensor,
                          std::span<const int64_t> expected,
                          WeightProblems& problems);

@@ -15,6 +15,11 @@ namespace tgi {
 namespace {
 
 constexpr int32_t kMaxTokens = 96;
+constexpr int32_t kVocabSize = 64;
+constexpr int32_t kNumIds = 40;  // that a table of experts has a row for
+
+// Where a token's experts are those of its row of a table.
+enum class TableRows : uint8_t { kNone, kDifferent, kSomeTwice, kOneExpert };
 
 struct ExpertsSetup {
   std::string name;
@@ -31,6 +36,7 @@ struct ExpertsSetup {
   bool weighs_inputs = false;              // weigh_experts between the two matrices
   bool has_ties = false;                   // of two equal logits the first expert's counts
   bool gives_back = true;                  // what experts without matrices read
+  TableRows table = TableRows::kNone;
 
   MatrixStorage storage_on(const Device& device) const {
     return storage ? *storage : MatrixStorage(device.info().activation_dtype);
@@ -110,6 +116,55 @@ std::vector<ExpertsSetup> expert_setups() {
        .num_experts = 9,
        .rule = {.score = RouterScore::kSigmoidOfChosen, .top_k = 2, .normalises = true},
        .has_ties = true},
+      {.name = "roots of softplus with a bias, normalised and scaled",
+       .num_tokens = 40,
+       .num_experts = 20,
+       .rule = {.score = RouterScore::kSqrtSoftplus, .top_k = 6, .normalises = true, .scale = 1.5F},
+       .has_choice_bias = true},
+      {.name = "roots of softplus, of equal ones the first",
+       .num_tokens = 10,
+       .num_experts = 9,
+       .rule = {.score = RouterScore::kSqrtSoftplus, .top_k = 2},
+       .has_ties = true},
+      {.name = "roots of softplus in groups",
+       .num_tokens = 20,
+       .num_experts = 40,
+       .rule = {.score = RouterScore::kSqrtSoftplus,
+                .top_k = 3,
+                .num_groups = 4,
+                .top_groups = 2,
+                .group_best = 2}},
+      {.name = "experts of tokens, roots of softplus, normalised and scaled",
+       .num_tokens = 60,
+       .num_experts = 20,
+       .rule = {.score = RouterScore::kSqrtSoftplus, .top_k = 6, .normalises = true, .scale = 1.5F},
+       .table = TableRows::kDifferent},
+      {.name = "experts of tokens, some twice, a softmax",
+       .num_tokens = 50,
+       .num_experts = 7,
+       .rule = {.top_k = 4, .scale = 2.0F},
+       .has_scale = true,
+       .table = TableRows::kSomeTwice},
+      {.name = "experts of tokens, some twice, sigmoids, normalised, whole vectors",
+       .num_tokens = 70,
+       .hidden = 64,
+       .width = 40,
+       .num_experts = 50,
+       .rule = {.score = RouterScore::kSigmoid, .top_k = 40, .normalises = true},
+       .has_biases = true,
+       .table = TableRows::kSomeTwice},
+      {.name = "experts of tokens, each three times the same one, more rows than tokens",
+       .num_tokens = kMaxTokens,
+       .hidden = 256,
+       .width = 136,
+       .num_experts = 3,
+       .rule = {.score = RouterScore::kSqrtSoftplus, .top_k = 3, .normalises = true},
+       .table = TableRows::kOneExpert},
+      {.name = "experts of tokens that give what they read",
+       .num_tokens = 30,
+       .num_experts = 9,
+       .rule = {.score = RouterScore::kSqrtSoftplus, .top_k = 3, .num_identity = 4},
+       .table = TableRows::kSomeTwice},
       {.name = "sparse mixer, some near",
        .num_tokens = 40,
        .num_experts = 16,
@@ -232,7 +287,7 @@ void allocate_experts_state(Device& device, const ExpertsSetup& setup) {
                         {.num_slots = 1,
                          .max_blocks_per_slot = 8,
                          .max_batch_tokens = kMaxTokens,
-                         .vocab_size = 64,
+                         .vocab_size = kVocabSize,
                          .block_size = 16,
                          .max_matmul_cols = 256,
                          .num_heads = 1,
@@ -259,6 +314,21 @@ Floats clear_logits(Random& random, const ExpertsSetup& setup) {
   return out;
 }
 
+// (kNumIds, top_k)
+std::vector<int32_t> table_rows(Random& random, const ExpertsSetup& setup) {
+  std::vector<int32_t> out;
+  for (int32_t id = 0; id < kNumIds; ++id) {
+    std::vector<int32_t> row(static_cast<size_t>(setup.num_experts));
+    std::iota(row.begin(), row.end(), 0);
+    random.shuffle(row);
+    row.resize(static_cast<size_t>(setup.rule.top_k));
+    if (setup.table == TableRows::kSomeTwice && id % 3 != 1) row.back() = row.front();
+    if (setup.table == TableRows::kOneExpert) std::ranges::fill(row, 1);
+    out.insert(out.end(), row.begin(), row.end());
+  }
+  return out;
+}
+
 class ExpertLayer {
  public:
   ExpertLayer(Device& device, const ExpertsSetup& setup) : device_(device), setup_(setup) {
@@ -273,6 +343,13 @@ class ExpertLayer {
     for (float& each : bias) each = each * 0.25F + 0.3F;
     choice_bias_.emplace(DeviceTensor::vector(device, bias));
     expert_scale_.emplace(DeviceTensor::vector(device, random.values(setup.num_experts)));
+    for (int64_t token = 0; token < setup.num_tokens; ++token) {
+      token_ids_.push_back(random.integer(0, kVocabSize - 1));
+    }
+    if (setup.table == TableRows::kNone) return;
+    const std::vector<int32_t> rows = table_rows(random, setup);
+    table_ = device.allocate(rows.size() * sizeof(int32_t), "experts of tokens");
+    device.copy_to_device(table_.data(), rows.data(), rows.size() * sizeof(int32_t));
   }
 
   // What tokens [first, first + count) become, and the rows between the two matrices, where all are
@@ -289,11 +366,14 @@ class ExpertLayer {
                         setup_.width + (setup_.width % 8 == 0 ? 8 : 3));
     DeviceTensor rows(device_, routed, setup_.hidden, dtype);
     DeviceTensor out(device_, count, setup_.hidden, dtype, setup_.hidden + 2);
-    run_step(device_, one_sequence({0}), [&] {
+    const auto first_id = token_ids_.begin() + first;
+    run_step(device_, one_sequence({first_id, first_id + count}), [&] {
       device_.route({.rule = setup_.rule,
                      .logits = logits.view(),
                      .choice_bias = setup_.has_choice_bias ? &choice_bias_->view() : nullptr,
-                     .expert_scale = setup_.has_scale ? &expert_scale_->view() : nullptr});
+                     .expert_scale = setup_.has_scale ? &expert_scale_->view() : nullptr,
+                     .experts_by_token = static_cast<const int32_t*>(table_.data()),
+                     .num_ids = kNumIds});
       device_.expert_matmul({.experts = up_.views, .x = x.view(), .out = middle.view()});
       if (setup_.weighs_inputs) device_.weigh_experts({.x = middle.view()});
       device_.expert_matmul(
@@ -334,6 +414,8 @@ class ExpertLayer {
   Floats x_, logits_;
   Experts up_, down_;
   std::optional<DeviceTensor> choice_bias_, expert_scale_;
+  std::vector<int32_t> token_ids_;
+  Buffer table_;  // of experts of tokens, where there is one
 };
 
 // Of numbers that are sums of products: as a part of the largest there is.

@@ -65,6 +65,7 @@ Json as_json(const ModelConfig& c) {
   for (const LayerPlan& layer : c.layers) {
     const PositionScale& scale = layer.query_scale;
     layers.push_back({static_cast<int>(layer.mlp),
+                      layer.experts_by_token,
                       layer.sliding_window,
                       layer.rope,
                       scale.beta,
