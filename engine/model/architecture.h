@@ -90,6 +90,17 @@ enum class Role : uint8_t {
   kIndexerKeyNorm,
   kIndexerKeyNormBias,
   kIndexerWeights,  // of its heads
+  // Of layers that see entries, which stand for several tokens: what makes of a token what it adds
+  // to entries, and its gates; and those of the indexer that chooses among them.
+  kEntryValues,
+  kEntryGates,
+  kEntryGateBias,
+  kEntryNorm,
+  kIndexerEntryValues,
+  kIndexerEntryGates,
+  kIndexerEntryGateBias,
+  kIndexerEntryNorm,
+  kOutputGroups,  // what makes of each group of heads a short row, before kO
   kO,
   kOBias,
   // Of layers with a state.
@@ -233,6 +244,8 @@ constexpr bool is_norm_weight(Role role) {
     case Role::kLatentNorm:
     case Role::kIndexerQueryNorm:
     case Role::kIndexerKeyNorm:
+    case Role::kEntryNorm:
+    case Role::kIndexerEntryNorm:
       return true;
     default:
       return false;
@@ -320,6 +333,12 @@ enum class Dim : uint8_t {
   kIndexerQueries,
   kIndexerHeadDim,
   kIndexerHeads,
+  kEntryValues,      // of a token, for the entries it is part of
+  kEntryBias,        // stored (tokens of an entry, those)
+  kIndexerEntryValues,
+  kIndexerEntryBias,
+  kHeadsOfGroup,  // the values of a group of heads
+  kOutputGroups,  // the short rows of all groups
   kExperts,
   kExpertsOfToken,    // that a token goes to
   kChoices,           // with those that have no matrices

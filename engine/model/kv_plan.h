@@ -14,6 +14,13 @@ struct KvPlan {
   int32_t num_layers = 0;       // of the group with most
   std::vector<KvPlace> places;  // (num_layers of the model); of layers without attention unused
   std::vector<KvPlace> indexer_places{};  // likewise, of the keys of their indexers
+  // Likewise, of what tokens add to entries, and of these; the indexer's are its keys.
+  struct EntryPlaces {
+    KvPlace rows;
+    KvPlace entries;
+  };
+  std::vector<EntryPlaces> entry_places{};
+  std::vector<EntryPlaces> indexer_entry_places{};
   // Where the heads of layers differ: by group, those of its layers, of all ranks together.
   std::vector<std::vector<KvHeads>> heads{};
 };

@@ -79,6 +79,10 @@ struct LayerPlan {
   int32_t head_dim = 0;
   int32_t intermediate_size = 0;
   int32_t kv_layer = kOwnKv;  // the layer before this one whose keys and values it reads
+  // Behind its window it sees entries, each of so many tokens; 0: nothing (EntriesConfig).
+  int32_t tokens_per_entry = 0;
+  bool entries_overlap = false;  // engine/device/compress_ops.h
+  int32_t back_rope = kNoRope;   // which of ModelConfig::ropes turns back what attention gives
   // Of the dense MLP's gate, before its activation: so many standard deviations above the row's
   // mean is 0 (statistical top-k). None: there is no such cut.
   std::optional<float> gate_cutoff{};
@@ -200,6 +204,16 @@ struct IndexerConfig {
 
   int32_t num_choices() const { return weighs_heads ? 1 : num_heads; }
   int32_t query_cols() const { return num_heads * head_dim; }
+};
+
+// Attention whose heads share one key, which is the value too (LatentConfig, of which nothing is
+// rotated apart), and which sees what lies behind a window as entries. As values are rotated, what
+// it gives is turned back. Its heads are in groups, of which each is made into a short row.
+struct EntriesConfig {
+  int32_t output_groups = 0;  // 0: attention is another
+  int32_t output_rank = 0;    // of the short row of each
+
+  bool operator==(const EntriesConfig&) const = default;
 };
 
 // Positions that are not learned: sines of the position at falling frequencies, then cosines.
@@ -333,6 +347,7 @@ struct ModelConfig {
 
   LatentConfig latent;
   IndexerConfig indexer;
+  EntriesConfig entries;
   LayerInputs layer_inputs;
   StreamsConfig streams;
   // Of two matrices that make of what attention reads what is added beside it (LAuReL,
@@ -441,6 +456,19 @@ inline bool has_unlike_heads(const ModelConfig& config) {
            return plan.num_kv_heads > 0 || plan.head_dim > 0;
          });
 }
+constexpr bool has_entries(const ModelConfig& config) {
+  return config.entries.output_groups > 0;
+}
+// The widest row of what a token adds to entries and of its gates.
+inline int64_t most_entry_row(const ModelConfig& config) {
+  int64_t most = 0;
+  for (const LayerPlan& plan : config.layers) {
+    if (plan.tokens_per_entry == 0) continue;
+    most = std::max<int64_t>(most, (plan.entries_overlap ? 4 : 2) * int64_t{config.latent.rank});
+    most = std::max<int64_t>(most, 4 * int64_t{config.indexer.head_dim});
+  }
+  return most;
+}
 constexpr bool has_indexer(const ModelConfig& config) {
   return config.indexer.num_heads > 0;
 }
@@ -467,6 +495,7 @@ inline int32_t max_matmul_cols(const ModelConfig& config) {
                    config.state.step_rank,
                    config.state.gate_rank,
                    config.indexer.head_dim,
+                   config.entries.output_groups * config.entries.output_rank,
                    config.layer_inputs.size,
                    config.laurel_rank,
                    config.norm_gate_rank,

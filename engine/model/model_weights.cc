@@ -114,6 +114,7 @@ class WeightLoader::Loader {
     LayerWeights out;
     for (const LayerLinear& row : kLayerLinears) out.*row.target = load_linear(row.parts, layer);
     load_latent_up(layer, out);
+    load_output_groups(layer, out);
     for (const HeadLinear& row : kHeadLinears) out.*row.target = load_heads(row.role, layer);
     for (const LayerLinear& row : kOtherLinears) out.*row.target = load_linear(row.parts, layer);
     for (const LayerLinear& row : kParameterLinears) {
@@ -386,6 +387,23 @@ class WeightLoader::Loader {
     for (int64_t row = mine.begin; row < mine.begin + mine.count; row += head_rows(latent)) {
       add(out.key_up, {.begin = row, .count = latent.kept_dim}, true);
       add(out.value_up, {.begin = row + latent.kept_dim, .count = latent.value_dim}, false);
+    }
+    release(*entry);
+  }
+
+  void load_output_groups(int32_t layer, LayerWeights& out) {
+    const TensorEntry* entry = view_.table().find(Role::kOutputGroups, layer);
+    if (entry == nullptr) return;
+    const int64_t rank = model_.config.entries.output_rank;
+    HeadMatrices& groups = out.output_groups;
+    for (int64_t row = 0; row < entry->rows; row += rank) {
+      const HostWeight piece = model_.weight_format->slice(
+          model_.json, checkpoint_, matrix_spec(model_, *entry), sources(*entry),
+          {.begin = row, .count = rank}, whole_range(entry->cols).front(),
+          MatrixStorage(options_.dtype));
+      groups.each.push_back(device_.make_matrix(std::span(&piece, 1), storage_.of_heads()));
+      groups.views.push_back(groups.each.back().get());
+      count(groups.each.back()->size_bytes);
     }
     release(*entry);
   }

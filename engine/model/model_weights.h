@@ -52,6 +52,14 @@ struct LayerWeights {
   DeviceVector indexer_query_norm;
   DeviceVector indexer_key_norm;
   DeviceVector indexer_key_norm_bias;
+  // Of layers that see entries: what a token adds to them, and its gates.
+  Linear entry_rows;  // (2 * values of a token, hidden)
+  DeviceVector entry_gate_bias;
+  DeviceVector entry_norm;
+  Linear indexer_entry_rows;  // likewise
+  DeviceVector indexer_entry_gate_bias;
+  DeviceVector indexer_entry_norm;
+  HeadMatrices output_groups;  // each (output_rank, values of a group)
   DeviceVector attention_inner_norm;  // of what attention gives
   Linear o;
   DeviceVector attention_post_norm;

@@ -76,6 +76,15 @@ std::string tensor_name(std::string_view pattern,
   return name;
 }
 
+int64_t tokens_per_entry(const ModelConfig& config, int32_t layer) {
+  return config.layers[static_cast<size_t>(layer)].tokens_per_entry;
+}
+
+// Of a token, where an entry has `size` numbers.
+int64_t entry_values(const ModelConfig& config, int32_t layer, int64_t size) {
+  return config.layers[static_cast<size_t>(layer)].entries_overlap ? 2 * size : size;
+}
+
 int64_t dim_size(Dim dim, const ModelConfig& config, int32_t layer) {
   const StateConfig& state = config.state;
   const KvHeads kv = kv_heads_of(config, layer);
@@ -174,6 +183,18 @@ int64_t dim_size(Dim dim, const ModelConfig& config, int32_t layer) {
       return config.indexer.head_dim;
     case Dim::kIndexerHeads:
       return config.indexer.num_heads;
+    case Dim::kEntryValues:
+      return entry_values(config, layer, config.latent.rank);
+    case Dim::kEntryBias:
+      return tokens_per_entry(config, layer) * entry_values(config, layer, config.latent.rank);
+    case Dim::kIndexerEntryValues:
+      return entry_values(config, layer, config.indexer.head_dim);
+    case Dim::kIndexerEntryBias:
+      return tokens_per_entry(config, layer) * entry_values(config, layer, config.indexer.head_dim);
+    case Dim::kHeadsOfGroup:
+      return num_heads * head_dim / std::max(config.entries.output_groups, 1);
+    case Dim::kOutputGroups:
+      return int64_t{config.entries.output_groups} * config.entries.output_rank;
     case Dim::kExperts:
       return config.experts.num_experts;
     case Dim::kExpertsAndUnread:
@@ -411,6 +432,8 @@ void TensorTable::add_entry(const TensorSpec& spec,
   if (spec.cols == Dim::kConvWeights) entry.per_channel = config.state.conv_kernel;
   if (spec.cols == Dim::kStreamPredictions || spec.cols == Dim::kStreamCorrections)
     entry.row_length = config.streams.count;
+  if (spec.cols == Dim::kEntryBias || spec.cols == Dim::kIndexerEntryBias)
+    entry.row_length = entry.cols / tokens_per_entry(config, layer);
   if (spec.cols == Dim::kExpertsAndUnread) entry.row_length = config.experts.num_experts;
   if (spec.cols == Dim::kDistanceBiases) entry.per_channel = config.num_heads;
   if (spec.cols == Dim::kChannelDecay) entry.per_channel = config.state.state_size;

@@ -44,6 +44,14 @@ inline constexpr std::array<LinearPart, 1> kIndexerQueryParts = {
 inline constexpr std::array<LinearPart, 1> kIndexerKeyParts = {{{Role::kIndexerKey, Role::kCount}}};
 inline constexpr std::array<LinearPart, 1> kIndexerWeightsParts = {
     {{Role::kIndexerWeights, Role::kCount}}};
+inline constexpr std::array<LinearPart, 2> kEntryRowsParts = {{
+    {Role::kEntryValues, Role::kCount},
+    {Role::kEntryGates, Role::kCount},
+}};
+inline constexpr std::array<LinearPart, 2> kIndexerEntryRowsParts = {{
+    {Role::kIndexerEntryValues, Role::kCount},
+    {Role::kIndexerEntryGates, Role::kCount},
+}};
 inline constexpr std::array<LinearPart, 1> kValueGateParts = {{{Role::kValueGate, Role::kCount}}};
 inline constexpr std::array<LinearPart, 1> kAttentionNormGateInParts = {
     {{Role::kAttentionNormGateIn, Role::kCount}}};
@@ -123,7 +131,7 @@ inline constexpr std::array<LayerLinear, 4> kLayerLinears = {{
 
 // Of latent attention, of layers with a state, of those with experts, of distances and of the
 // choice of tokens, beside them.
-inline constexpr std::array<LayerLinear, 27> kOtherLinears = {{
+inline constexpr std::array<LayerLinear, 29> kOtherLinears = {{
     {&LayerWeights::latent_down, kLatentDownParts},
     {&LayerWeights::state_in, kStateInParts},
     {&LayerWeights::state_parts, kStatePartsParts},
@@ -146,6 +154,8 @@ inline constexpr std::array<LayerLinear, 27> kOtherLinears = {{
     {&LayerWeights::indexer_query, kIndexerQueryParts},
     {&LayerWeights::indexer_key, kIndexerKeyParts},
     {&LayerWeights::indexer_weights, kIndexerWeightsParts},
+    {&LayerWeights::entry_rows, kEntryRowsParts},
+    {&LayerWeights::indexer_entry_rows, kIndexerEntryRowsParts},
     {&LayerWeights::value_gate, kValueGateParts},
     {&LayerWeights::attention_norm_gate_in, kAttentionNormGateInParts},
     {&LayerWeights::attention_norm_gate_out, kAttentionNormGateOutParts},
@@ -194,7 +204,7 @@ constexpr int32_t expert_site(const ModelConfig& config,
   return embedding_site(config.num_layers) + 1 + before * config.experts.num_experts + expert;
 }
 
-inline constexpr std::array<LayerVector, 47> kLayerVectors = {{
+inline constexpr std::array<LayerVector, 51> kLayerVectors = {{
     {&LayerWeights::attention_norm, Role::kAttentionNorm},
     {&LayerWeights::attention_norm_bias, Role::kAttentionNormBias},
     {&LayerWeights::q_norm, Role::kQNorm},
@@ -211,6 +221,10 @@ inline constexpr std::array<LayerVector, 47> kLayerVectors = {{
     {&LayerWeights::indexer_query_norm, Role::kIndexerQueryNorm},
     {&LayerWeights::indexer_key_norm, Role::kIndexerKeyNorm},
     {&LayerWeights::indexer_key_norm_bias, Role::kIndexerKeyNormBias},
+    {&LayerWeights::entry_gate_bias, Role::kEntryGateBias},
+    {&LayerWeights::entry_norm, Role::kEntryNorm},
+    {&LayerWeights::indexer_entry_gate_bias, Role::kIndexerEntryGateBias},
+    {&LayerWeights::indexer_entry_norm, Role::kIndexerEntryNorm},
     {&LayerWeights::attention_inner_norm, Role::kAttentionInnerNorm},
     {&LayerWeights::attention_post_norm, Role::kAttentionPostNorm},
     {&LayerWeights::mlp_norm, Role::kMlpNorm},

@@ -42,6 +42,7 @@ class Planner {
     for (int32_t layer = 0; layer < model_.config.num_layers; ++layer) {
       for (const LayerLinear& row : kLayerLinears) add_linear(row.parts, layer);
       add_latent_up(layer);
+      add_output_groups(layer);
       for (const HeadLinear& row : kHeadLinears) add_heads(row.role, layer);
       for (const LayerLinear& row : kOtherLinears) add_linear(row.parts, layer);
       for (const LayerLinear& row : kParameterLinears) add_linear(row.parts, layer);
@@ -101,6 +102,15 @@ class Planner {
     };
     size_bytes_ += view_.num_rows(*entry) / head_rows(latent) *
                    (of_head(latent.rank, latent.kept_dim) + of_head(latent.value_dim, latent.rank));
+  }
+
+  void add_output_groups(int32_t layer) {
+    const TensorEntry* entry = view_.table().find(Role::kOutputGroups, layer);
+    if (entry == nullptr) return;
+    const EntriesConfig& entries = model_.config.entries;
+    const MatrixStorage storage = storage_.of_heads();
+    size_bytes_ += entries.output_groups * device_.matrix_bytes(storage.format(), storage,
+                                                                entries.output_rank, entry->cols);
   }
 
   void add_heads(Role role, int32_t layer) {
