@@ -31,6 +31,8 @@ Transformer::Transformer(const ModelConfig& config,
       num_heads_(config.num_heads / communicator.world_size()),
       kv_places_(kv_plan.places),
       indexer_places_(kv_plan.indexer_places),
+      entry_places_(kv_plan.entry_places),
+      indexer_entry_places_(kv_plan.indexer_entry_places),
       state_index_(count_before(config, &LayerPlan::has_state)) {
   const DType dtype = device.info().activation_dtype;
   const int64_t size =
@@ -404,6 +406,7 @@ void Transformer::run_attention(int32_t layer,
                                 const LayerWeights& weights,
                                 const Tensor& stream,
                                 const Tensor& out) {
+  if (has_entries(config_)) return run_entries_attention(layer, weights, stream, out);
   if (has_latents(config_)) return run_latent_attention(layer, weights, stream, out);
   const Tensor x = multiplied(stream, config_.attention_input_multiplier);
   const LayerPlan& plan = config_.layers[static_cast<size_t>(layer)];

@@ -84,6 +84,9 @@ class Transformer final : public Forward {
     Tensor latents;        // (max_batch_tokens, heads * rank): what was attended to
     // (max_batch_tokens, heads * head_dim of the indexer + one head), where tokens are chosen
     Tensor indexer;
+    // (max_batch_tokens, what a token adds to entries and its gates), of layers that see entries
+    Tensor entry_rows;
+    Tensor group_rows;       // (max_batch_tokens, output_groups * output_rank)
     Tensor query_pair;       // (max_batch_tokens, 2 * query_rank), where q reads the row twice
     Tensor value_gates;      // (max_batch_tokens, heads * value_dim), of latent attention
     Tensor norm_gate_short;  // (max_batch_tokens, norm_gate_rank), of what norms give
@@ -185,6 +188,20 @@ class Transformer final : public Forward {
                            const LayerWeights& weights,
                            const Tensor& x,
                            const Tensor& short_q);
+  // transformer_entries.cc
+  void run_entries_attention(int32_t layer,
+                             const LayerWeights& weights,
+                             const Tensor& x,
+                             const Tensor& out);
+  SeenChoice choose_entries(int32_t layer,
+                            const LayerWeights& weights,
+                            const Tensor& x,
+                            const Tensor& short_q);
+  void rotate_queries(int32_t num_heads,
+                      int32_t head_dim,
+                      int32_t rope,
+                      const Tensor& queries);
+  int32_t first_rotated(int32_t head_dim, int32_t rope) const;
   void norm_in_place(NormKind kind, float eps, const Tensor* weight, const Tensor& x);
   void norm_inner(const DeviceVector& weight, const Tensor& x);  // where there is such a norm
   void norm_qk_rows(const LayerWeights& weights, const Tensor& q, const Tensor& k);
@@ -258,6 +275,8 @@ class Transformer final : public Forward {
   std::vector<int32_t> ropes_;                 // of the device, by their index in the config
   const std::vector<KvPlace> kv_places_;       // by layer
   const std::vector<KvPlace> indexer_places_;  // by layer; empty: there are no indexers
+  const std::vector<KvPlan::EntryPlaces> entry_places_;  // by layer; empty: there are no entries
+  const std::vector<KvPlan::EntryPlaces> indexer_entry_places_;  // likewise
   std::vector<HeadMatrices> distance_keys_;    // by layer; empty: none, likewise
   std::vector<HeadMatrices> distance_queries_;
   std::vector<int32_t> distance_kinds_;

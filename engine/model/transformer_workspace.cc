@@ -124,7 +124,15 @@ Transformer::Workspace Transformer::lay_out(
     out.shared_expert = shared.take(config.hidden_size);
   }
   Layout attention(base, dtype, max_batch_tokens, shared.offset());
-  if (has_latents(config)) {
+  if (has_entries(config)) {
+    const LatentConfig& latent = config.latent;
+    out.qkv = attention.take((num_heads + 1) * latent.rank);
+    out.latent_down = attention.take(int64_t{latent.query_rank} + latent.key_dim());
+    out.attended = attention.take(num_heads * latent.rank);
+    out.entry_rows = attention.take(most_entry_row(config));
+    out.group_rows =
+        attention.take(int64_t{config.entries.output_groups} * config.entries.output_rank);
+  } else if (has_latents(config)) {
     out.qkv = attention.take(num_heads * kv_heads.head_dim);
     const bool gates_heads = config.has_output_gate && !config.latent.gates_values;
     const int64_t gates = gates_heads ? num_heads : 0;
@@ -171,6 +179,7 @@ Transformer::Workspace Transformer::lay_out(
   Layout last(base, DType::kF32, 1,
               std::max({attention.offset(), state.offset(), mlp.offset(), routed.offset()}));
   if (!config.norms_have_weights || config.norms_embedding || config.state.norms_parts ||
+      has_entries(config) ||
       count_layers(config, &LayerPlan::divides_qk) > 0 ||
       count_layers(config, &LayerPlan::divides_v) > 0) {
     out.ones = last.take(std::max({config.hidden_size, kv_heads.head_dim, kv_heads.value_cols(),
