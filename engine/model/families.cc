@@ -19,7 +19,7 @@ extern const Architecture kMinistral3, kGraniteMoe, kGraniteMoeShared, kFlexOlmo
 extern const Architecture kGptOss, kInternlm3, kCwm, kExaoneMoe, kHunyuanMoe, kDbrx;
 extern const Architecture kLfm2, kMamba, kFalconMamba, kMamba2, kGraniteHybrid, kQwen3Next,
     kFalconH1, kJamba, kNemotronH, kLfm2Moe;
-extern const Architecture kDeepSeek, kHyV4VlText, kHyV4Vl;
+extern const Architecture kDeepSeek, kDeepSeekV4, kHyV4VlText, kHyV4Vl;
 extern const Architecture kDeepSeekV2, kDeepSeekV3, kGlm4MoeLite, kMiniCpm3, kMistral4, kYoutu;
 extern const Architecture kBert, kRoberta, kDistilBert, kModernBert, kMpNet, kNomicBert, kGte,
     kElectra, kAlbert, kEuroBert, kJinaEmbeddings3, kOwnGte, kDeberta, kDebertaV2, kJinaBert,
@@ -158,6 +158,7 @@ constexpr std::array kArchitectures = {
     &kHyV4,
     &kHyV4VlText,
     &kHyV4Vl,
+    &kDeepSeekV4,
     &kCohere2Moe,
     &kGptNeo,
     &kApertus,

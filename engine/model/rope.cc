@@ -340,28 +340,36 @@ constexpr auto kRopeFields = std::to_array<KnownField>({
 
 constexpr std::string_view kThetaName = "rope_theta";
 
-constexpr std::string_view kLayerTypes[] = {"full_attention", "sliding_attention"};
+constexpr std::string_view kWindowTypes[] = {"full_attention", "sliding_attention"};
 
-bool is_nested(const JsonReader& object) {
-  return std::ranges::any_of(kLayerTypes,
-                             [&](std::string_view type) { return object.json().contains(type); });
+std::span<const std::string_view> layer_types_of(const RopeTraits& traits) {
+  return traits.layer_types.empty() ? std::span<const std::string_view>(kWindowTypes)
+                                    : traits.layer_types;
+}
+
+bool is_nested(const JsonReader& object, const RopeTraits& traits) {
+  return std::ranges::any_of(layer_types_of(traits), [&](std::string_view type) {
+    return object.json().contains(type);
+  });
 }
 
 // rope_parameters may hold one object per layer type. For one that serves all layers they have to
 // agree.
-JsonReader object_of_layers(const JsonReader& object, std::string_view layer_type) {
-  if (!is_nested(object)) return object;
-  std::vector<std::string_view> known(std::begin(kLayerTypes), std::end(kLayerTypes));
+JsonReader object_of_layers(const JsonReader& object, const RopeTraits& traits) {
+  if (!is_nested(object, traits)) return object;
+  const std::span<const std::string_view> types = layer_types_of(traits);
+  std::vector<std::string_view> known(types.begin(), types.end());
   // Some files have these of an object of one kind, too, which nobody reads.
   known.insert(known.end(), {"rope_type", kThetaName});
   object.refuse_unknown(known);
+  const std::string_view layer_type = traits.layer_type;
   if (!layer_type.empty()) {
     static const Json kNothing = Json::object();
     return object.has(layer_type) ? object.object(layer_type)
                                   : JsonReader(kNothing, object.path_of(layer_type));
   }
   std::optional<JsonReader> only;
-  for (const std::string_view type : kLayerTypes) {
+  for (const std::string_view type : types) {
     if (!object.json().contains(type)) continue;
     const JsonReader nested = object.object(type);
     if (only && only->json() != nested.json()) {
@@ -389,8 +397,8 @@ RopeFields find_fields(const JsonReader& config, const RopeTraits& traits) {
       fail(fmt::format("{}: differs from rope_scaling, which is its old name; leave one of them",
                        config.path_of(key)));
     }
-    is_own = is_nested(object) && !traits.layer_type.empty();
-    fields.object.emplace(object_of_layers(object, traits.layer_type));
+    is_own = is_nested(object, traits) && !traits.layer_type.empty();
+    fields.object.emplace(object_of_layers(object, traits));
     refuse_unknown_fields(*fields.object, traits.fields, kRopeFields, "rotary embeddings");
   }
   std::optional<double> theta = config.optional_number(traits.theta_name);
@@ -400,7 +408,8 @@ RopeFields find_fields(const JsonReader& config, const RopeTraits& traits) {
     fields.type = fields.object->string_or("rope_type", old_name);
     if (fields.type == "yarn") fields.type = traits.type_of_yarn;
   }
-  if (fields.object && (is_scaled || traits.theta_name == kThetaName)) {
+  const bool has_theta = is_own || !traits.theta_is_outside;
+  if (fields.object && has_theta && (is_scaled || traits.theta_name == kThetaName)) {
     if (const auto own = fields.object->optional_number(kThetaName)) theta = own;
   }
   fields.theta = theta.value_or(traits.default_theta);
