@@ -29,7 +29,7 @@ enum class Part : uint8_t { kKv, kEntryRows, kEntries, kIndexerEntryRows, kIndex
 struct Kept {
   int32_t layer = 0;
   Part part = Part::kKv;
-  KvHeads heads;
+  KvHeads heads{};
   int32_t reach = 0;      // tokens that a step sees of it, its own included; 0: all
   int64_t more_size = 0;  // of what lies beside it (place_indexers)
 

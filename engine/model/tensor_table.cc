@@ -518,6 +518,12 @@ void check_world_size(const ModelConfig& config, int world_size) {
                             "delta rule), which are not dealt out to ranks; use one instead of {}",
                             world_size));
   }
+  if (has_entries(config) && world_size > 1) {
+    throw Error(Code::kUnsupported,
+                fmt::format("this model's attention makes entries of tokens and has groups of "
+                            "heads, which are not dealt out to ranks; use one instead of {}",
+                            world_size));
+  }
   if (config.has_inner_norms && world_size > 1) {
     throw Error(
         Code::kUnsupported,

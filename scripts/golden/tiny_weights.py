@@ -66,6 +66,10 @@ def randomise(model, seed, storage=None):
     is_gpt2 = model.config.model_type == "gpt2"
     for name, value in named:
         value.data.copy_(random_values(name, value, generator, storage or {}, is_gpt2))
+    for name, value in model.named_buffers():
+        if name.endswith(".tid2eid"):  # experts of a token, each another
+            scores = torch.rand(value.shape[0], model.config.n_routed_experts, generator=generator)
+            value.copy_(scores.topk(value.shape[1]).indices)
 
 
 def stored_dtype(name, config, storage):
@@ -77,6 +81,8 @@ def stored_dtype(name, config, storage):
 def round_to_stored(model, config, storage):
     """The weights become what will be read back from the files."""
     for name, value in model.state_dict().items():
+        if not value.is_floating_point():
+            continue
         value.copy_(value.to(stored_dtype(name, config, storage)))
         if storage.get("extra") == "mxfp4":
             mxfp4.round_values(name, value)
@@ -88,7 +94,7 @@ def stored_tensors(model, config, storage):
     tied = set(model.all_tied_weights_keys) if model.config.tie_word_embeddings else set()
     if not storage.get("keep_tied_head"):
         state = {name: value for name, value in state.items() if name not in tied}
-    state = {name: value.detach().to(stored_dtype(name, config, storage)).clone()
+    state = {name: (value.detach().to(stored_dtype(name, config, storage)) if value.is_floating_point() else value).clone()
              for name, value in state.items()}
     out = {name: value.contiguous().clone()
            for name, value in revert_weight_conversion(model, state).items()}

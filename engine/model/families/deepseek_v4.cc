@@ -34,7 +34,7 @@ constexpr std::string_view kWindow = "sliding_attention";
 constexpr std::string_view kSparse = "compressed_sparse_attention";
 constexpr std::string_view kHeavy = "heavily_compressed_attention";
 
-[[noreturn]] void refuse(const JsonReader& config, std::string_view key, const std::string& why) {
+[[noreturn]] void refuse_entry(const JsonReader& config, std::string_view key, const std::string& why) {
   throw Error(Code::kInvalidArgument, fmt::format("{}: {}", config.path_of(key), why));
 }
 
@@ -51,14 +51,14 @@ std::vector<std::string> read_attention_types(const JsonReader& config, const Mo
   }
   const std::vector<int32_t> ratios = read_token_ids(config, "compress_ratios");
   if (ratios.size() < model.layers.size()) {
-    refuse(config, "compress_ratios",
+    refuse_entry(config, "compress_ratios",
            fmt::format("expected {} numbers, one per layer, got {}", model.layers.size(),
                        ratios.size()));
   }
   for (size_t i = 0; i < model.layers.size(); ++i) {
     const int32_t ratio = ratios[i];
     if (ratio != 0 && ratio != 4 && ratio != 128) {
-      refuse(config, "compress_ratios",
+      refuse_entry(config, "compress_ratios",
              fmt::format("entry {}: expected 0, 4 or 128, got {}", i, ratio));
     }
     out.emplace_back(ratio == 0 ? kWindow : ratio == 4 ? kSparse : kHeavy);
@@ -127,7 +127,7 @@ void read_attention(const JsonReader& config, ModelConfig& model) {
   entries.output_groups = read_size(config, "o_groups", 8, kMaxRank);
   entries.output_rank = read_size(config, "o_lora_rank", 1024, kMaxRank);
   if (model.num_heads % entries.output_groups != 0) {
-    refuse(config, "o_groups",
+    refuse_entry(config, "o_groups",
            fmt::format("{} heads can't be cut into {} groups evenly", model.num_heads,
                        entries.output_groups));
   }
@@ -140,7 +140,7 @@ void read_attention(const JsonReader& config, ModelConfig& model) {
     LayerPlan& layer = model.layers[i];
     layer.sliding_window = window;
     if (types[i] != kWindow && types[i] != kSparse && types[i] != kHeavy) {
-      refuse(config, "layer_types",
+      refuse_entry(config, "layer_types",
              fmt::format("entry {}: expected {}, {} or {}, got '{}'", i, kWindow, kSparse, kHeavy,
                          types[i]));
     }
@@ -177,7 +177,7 @@ void read_tables(const JsonReader& config, ModelConfig& model) {
   const std::vector<std::string> types = read_layer_names(config, "mlp_layer_types", model);
   for (size_t i = 0; i < types.size(); ++i) {
     if (types[i] != "hash_moe" && types[i] != "moe") {
-      refuse(config, "mlp_layer_types",
+      refuse_entry(config, "mlp_layer_types",
              fmt::format("entry {}: expected hash_moe or moe, got '{}'", i, types[i]));
     }
     model.layers[i].experts_by_token = types[i] == "hash_moe";
@@ -337,6 +337,8 @@ constexpr auto kDeepSeekV4Renames = std::to_array<TensorRename>({
     {".ffn.", ".mlp."},
     {".indexer.compressor.", ".compressor.indexer."},
     {"embed.weight", "embed_tokens.weight"},
+    {"lm_head.weight", "head.weight"},
+    {"head.weight", "lm_head.weight"},
     {"hc_head_", "hc_head.hc_"},
     {".attn_norm.", ".input_layernorm."},
     {".ffn_norm.", ".post_attention_layernorm."},
@@ -345,6 +347,7 @@ constexpr auto kDeepSeekV4Renames = std::to_array<TensorRename>({
     {".attn_sink", ".sinks"},
     {".self_attn.indexer.weights_proj.", ".self_attn.compressor.indexer.scorer.weights_proj."},
     {".self_attn.indexer.wq_b.", ".self_attn.compressor.indexer.q_b_proj."},
+    {".self_attn.norm.", ".self_attn.kv_norm."},
     {".compressor.norm.", ".compressor.kv_norm."},
     {".compressor.indexer.norm.", ".compressor.indexer.kv_norm."},
     {".ape", ".position_bias"},

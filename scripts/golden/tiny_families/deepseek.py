@@ -1,4 +1,4 @@
-"""The first DeepSeek MoE, and Hunyuan 4 with eyes: see make_tiny_checkpoints."""
+"""The first DeepSeek MoE, DeepSeek V4, and Hunyuan 4 with eyes: see make_tiny_checkpoints."""
 
 from .chosen import HYV4
 from .experts import CORRECTION, DEEPSEEK2
@@ -13,6 +13,17 @@ HYV4_TEXT = without(HYV4, "architectures", "rope_theta") | UNTIED | dict(
     model_type="hy_v4_vl_text", rms_norm_eps=1e-4,
     rope_parameters=dict(rope_type="default", rope_theta=10000.0, mrope_section=[1, 1, 0]))
 VISION = without(SMALL, "image_size") | dict(model_type="hy_v4_vl_vision", out_hidden_size=24, max_image_size=64)
+V4 = dict(
+    architectures=["DeepseekV4ForCausalLM"], model_type="deepseek_v4", vocab_size=61, hidden_size=24, moe_intermediate_size=10,
+    num_hidden_layers=4, num_attention_heads=4, num_key_value_heads=1, head_dim=12, q_lora_rank=10, o_groups=2, o_lora_rank=7,
+    max_position_embeddings=256, rope_theta=10000.0, compress_rope_theta=40000.0, partial_rotary_factor=0.5, sliding_window=9,
+    layer_types=["sliding_attention", "compressed_sparse_attention", "heavily_compressed_attention", "compressed_sparse_attention"],
+    compress_rates=dict(compressed_sparse_attention=3, heavily_compressed_attention=5),
+    mlp_layer_types=["hash_moe", "moe", "hash_moe", "moe"], n_routed_experts=8, n_shared_experts=1, num_experts_per_tok=3,
+    norm_topk_prob=True, routed_scaling_factor=1.5, scoring_func="sqrtsoftplus", swiglu_limit=10.0, hidden_act="silu",
+    hc_mult=4, hc_sinkhorn_iters=20, hc_eps=1e-6, index_n_heads=5, index_head_dim=10, index_topk=4, num_nextn_predict_layers=0,
+    rms_norm_eps=1e-6, attention_bias=False, mlp_bias=False, tie_word_embeddings=False, bos_token_id=1, eos_token_id=2,
+    torch_dtype="bfloat16")
 
 # name -> (config.json, storage)
 MODELS = {
@@ -27,6 +38,7 @@ MODELS = {
     "deepseek-dense": (
         without(DEEPSEEK, "n_routed_experts", "n_shared_experts", "num_experts_per_tok") | dict(
             n_routed_experts=None, n_shared_experts=None, num_experts_per_tok=None, num_key_value_heads=None), {}),
+    "deepseek-v4": (V4, NEWEST | CORRECTION),
     "hy-v4-vl": (seeing("HYV4VL", "hy_v4_vl", HYV4_TEXT, VISION), NEWEST | CORRECTION),
     "hy-v4-vl-yarn-f16": (
         seeing("HYV4VL", "hy_v4_vl", HYV4_TEXT | dict(
