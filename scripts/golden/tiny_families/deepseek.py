@@ -39,6 +39,22 @@ MODELS = {
         without(DEEPSEEK, "n_routed_experts", "n_shared_experts", "num_experts_per_tok") | dict(
             n_routed_experts=None, n_shared_experts=None, num_experts_per_tok=None, num_key_value_heads=None), {}),
     "deepseek-v4": (V4, NEWEST | CORRECTION),
+    # The fields of older files, their rope of one kind, and entries of all tokens.
+    "deepseek-v4-yarn-f16": (
+        without(V4, "layer_types", "compress_rates", "mlp_layer_types", "partial_rotary_factor") | dict(
+            compress_ratios=[0, 0, 4, 128, 4], compress_rate_csa=2, compress_rate_hca=20, num_hash_layers=1, qk_rope_head_dim=4,
+            num_hidden_layers=5, rope_scaling=dict(type="yarn", factor=16, beta_fast=32, beta_slow=1, original_max_position_embeddings=64),
+            index_topk=512, scoring_func="sigmoid", swiglu_limit=0.3, sliding_window=6, torch_dtype="float16"),
+        NEWEST | CORRECTION | {"shards": 2}),
+    # Layers by default, which see entries of 128 tokens first, behind prompts that have some.
+    "deepseek-v4-two-streams": (
+        without(V4, "layer_types", "compress_rates", "mlp_layer_types") | dict(
+            hc_mult=2, hc_sinkhorn_iters=3, hc_eps=1e-3, max_position_embeddings=512, index_topk=20, index_n_heads=2,
+            o_groups=4, rms_norm_eps=1e-4, num_experts_per_tok=2, num_hidden_layers=3, sliding_window=33, tie_word_embeddings=True,
+            rope_parameters=dict(
+                main=dict(rope_type="default", rope_theta=5000.0, partial_rotary_factor=1 / 3),
+                compress=dict(rope_type="linear", factor=4.0, rope_theta=20000.0, partial_rotary_factor=1 / 3))),
+        NEWEST | CORRECTION | {"prompt_lengths": [130]}),
     "hy-v4-vl": (seeing("HYV4VL", "hy_v4_vl", HYV4_TEXT, VISION), NEWEST | CORRECTION),
     "hy-v4-vl-yarn-f16": (
         seeing("HYV4VL", "hy_v4_vl", HYV4_TEXT | dict(
