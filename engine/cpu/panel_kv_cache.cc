@@ -54,8 +54,7 @@ int64_t PanelKvCache::value_bytes(const KvLayout& layout, int32_t value_cols) {
 }
 
 int64_t PanelKvCache::layer_bytes(const KvLayout& layout, const KvHeads& heads) {
-  return heads.num_kv_heads *
-         (key_bytes(layout, heads) + value_bytes(layout, heads.value_cols()));
+  return heads.num_kv_heads * (key_bytes(layout, heads) + value_bytes(layout, heads.value_cols()));
 }
 
 int64_t PanelKvCache::block_bytes(const KvLayout& layout) {
@@ -150,8 +149,8 @@ int64_t PanelKvCache::key_offset(const Layer& layer,
   const int64_t in_panel = panel.offset(0, column);
   if (layer.heads.tokens_per_row > 1) {
     const int64_t line = step * kPanelRows;
-    return offset_in_block / layer.heads.tokens_per_row * layer.row_bytes +
-           in_panel / line * step + in_panel % line;
+    return offset_in_block / layer.heads.tokens_per_row * layer.row_bytes + in_panel / line * step +
+           in_panel % line;
   }
   const int64_t chunk_bytes = layer.key_bytes / (layout_.block_size / kPanelRows);
   return offset_in_block / kPanelRows * chunk_bytes + offset_in_block % kPanelRows * step +

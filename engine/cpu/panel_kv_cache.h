@@ -49,11 +49,8 @@ class PanelKvCache {
              const float* v);
 
   // The key as it is cached, (head_dim). REQUIRES: the cache holds no codes.
-  void load_key(KvPlace place,
-                int32_t kv_head,
-                int32_t block,
-                int32_t offset_in_block,
-                float* out) const;
+  void load_key(
+      KvPlace place, int32_t kv_head, int32_t block, int32_t offset_in_block, float* out) const;
 
   // Fills the cache fields of `out`.
   void describe(KvPlace place, int32_t kv_head, AttentionBlock& out) const;
@@ -113,11 +110,8 @@ class PanelKvCache {
                 ConvertKey convert_key,
                 ConvertValue convert_value);
   // Of a place where one of several tokens has a row.
-  void store_row(const Layer& layer,
-                 int32_t kv_head,
-                 int32_t block,
-                 int32_t offset_in_block,
-                 const float* k);
+  void store_row(
+      const Layer& layer, int32_t kv_head, int32_t block, int32_t offset_in_block, const float* k);
   void store_int8(const Layer& layer,
                   std::byte* keys,
                   std::byte* values,

@@ -203,11 +203,8 @@ double ReferenceDevice::distance_products(const AttentionArgs& args,
 }
 
 // What a query sees, in order: tokens, and behind them entries.
-std::vector<ReferenceDevice::SeenKey> ReferenceDevice::seen_keys(const AttentionArgs& args,
-                                                                 size_t sequence,
-                                                                 int32_t row,
-                                                                 int64_t position,
-                                                                 int32_t head) const {
+std::vector<ReferenceDevice::SeenKey> ReferenceDevice::seen_keys(
+    const AttentionArgs& args, size_t sequence, int32_t row, int64_t position, int32_t head) const {
   int64_t first =
       args.sliding_window == 0 ? 0 : std::max<int64_t>(0, position - args.sliding_window + 1);
   if (args.attention_chunk > 0) first = std::max(first, position - position % args.attention_chunk);
@@ -219,7 +216,8 @@ std::vector<ReferenceDevice::SeenKey> ReferenceDevice::seen_keys(const Attention
   const bool has_entries = args.entries.tokens_per_entry > 0;
   std::vector<SeenKey> out;
   for (int64_t j = first; j <= last; ++j) {
-    if (has_entries || sees(args, row, head, j)) out.push_back({.place = args.place, .position = j});
+    if (has_entries || sees(args, row, head, j))
+      out.push_back({.place = args.place, .position = j});
   }
   const int64_t num_entries = has_entries ? args.entries.count(position) : 0;
   for (int64_t entry = 0; entry < num_entries; ++entry) {
@@ -297,8 +295,7 @@ std::vector<double> ReferenceDevice::choice_scores(
     return sum;
   };
   const int64_t last = args.last_choice(position);
-  const auto num_blocks =
-      static_cast<size_t>(last < 0 ? 0 : last / args.rule.block_size + 1);
+  const auto num_blocks = static_cast<size_t>(last < 0 ? 0 : last / args.rule.block_size + 1);
   std::vector<double> out(num_blocks, -std::numeric_limits<double>::infinity());
   for (int64_t key = 0; key <= last; ++key) {
     double score = 0.0;
@@ -327,9 +324,8 @@ void ReferenceDevice::choose_tokens(const ChooseArgs& args) {
       std::iota(order.begin(), order.end(), size_t{0});
       std::ranges::stable_sort(order, std::greater<>(), [&](size_t i) { return scores[i]; });
       order.resize(std::min(order.size(), static_cast<size_t>(args.rule.top_k)));
-      std::vector<bool>& seen =
-          chosen_[static_cast<size_t>(row)].emplace_back(
-              static_cast<size_t>(args.last_choice(position) + 1), false);
+      std::vector<bool>& seen = chosen_[static_cast<size_t>(row)].emplace_back(
+          static_cast<size_t>(args.last_choice(position) + 1), false);
       for (size_t i = 0; i < seen.size(); ++i) {
         const size_t block = i / static_cast<size_t>(args.rule.block_size);
         seen[i] = std::ranges::find(order, block) != order.end();

@@ -23,8 +23,8 @@
 
 #include "base/error.h"
 #include "engine/device/choice_ops.h"
-#include "engine/device/compress_ops.h"
 #include "engine/device/communicator.h"
+#include "engine/device/compress_ops.h"
 #include "engine/device/state_ops.h"
 #include "engine/device/stream_ops.h"
 #include "engine/tensor/batch.h"
@@ -74,7 +74,7 @@ struct DeviceInfo {
   // Of models whose answer is their hidden states: has pool, token types, and attention that is
   // not causal or has a bias of distances.
   bool takes_encoders = false;
-  bool chooses_tokens = false;  // has choose_tokens, and attention that sees a choice
+  bool chooses_tokens = false;     // has choose_tokens, and attention that sees a choice
   bool compresses_tokens = false;  // has compress, and attention that sees entries
   // Has report_rows, and pool of models that draw tokens: what drafters of hidden states need.
   bool reports_rows = false;

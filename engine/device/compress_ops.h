@@ -18,10 +18,10 @@ namespace tgi {
 // run and the second for the run's own, so that an entry is made of two runs, the first of one.
 // Rows are rounded to the cache's type before that.
 struct CompressArgs {
-  KvPlace rows{};     // of the rows: KvHeads.keys_only
-  KvPlace entries{};  // of the entries: KvHeads.keys_only, with KvHeads.tokens_per_row
-  int32_t tokens_per_entry = 0;
-  int32_t head_dim = 0;  // of an entry
+  KvPlace rows{};                // of the rows: KvHeads.keys_only
+  KvPlace entries{};             // of the entries: KvHeads.keys_only, with KvHeads.tokens_per_row
+  int32_t tokens_per_entry = 0;  // 2 at least
+  int32_t head_dim = 0;          // of an entry
   bool overlaps = false;
   int32_t rope = -1;          // from add_rope; -1: none
   int32_t first_rotated = 0;  // column of an entry

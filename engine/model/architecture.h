@@ -333,8 +333,8 @@ enum class Dim : uint8_t {
   kIndexerQueries,
   kIndexerHeadDim,
   kIndexerHeads,
-  kEntryValues,      // of a token, for the entries it is part of
-  kEntryBias,        // stored (tokens of an entry, those)
+  kEntryValues,  // of a token, for the entries it is part of
+  kEntryBias,    // stored (tokens of an entry, those)
   kIndexerEntryValues,
   kIndexerEntryBias,
   kHeadsOfGroup,  // the values of a group of heads

@@ -59,7 +59,7 @@ struct LayerWeights {
   Linear indexer_entry_rows;  // likewise
   DeviceVector indexer_entry_gate_bias;
   DeviceVector indexer_entry_norm;
-  HeadMatrices output_groups;  // each (output_rank, values of a group)
+  HeadMatrices output_groups;         // each (output_rank, values of a group)
   DeviceVector attention_inner_norm;  // of what attention gives
   Linear o;
   DeviceVector attention_post_norm;

@@ -348,9 +348,8 @@ std::span<const std::string_view> layer_types_of(const RopeTraits& traits) {
 }
 
 bool is_nested(const JsonReader& object, const RopeTraits& traits) {
-  return std::ranges::any_of(layer_types_of(traits), [&](std::string_view type) {
-    return object.json().contains(type);
-  });
+  return std::ranges::any_of(layer_types_of(traits),
+                             [&](std::string_view type) { return object.json().contains(type); });
 }
 
 // rope_parameters may hold one object per layer type. For one that serves all layers they have to

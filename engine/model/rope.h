@@ -34,7 +34,8 @@ struct RopeTraits {
   // Whose object of rope_parameters is read where each layer type has its own; empty: they have to
   // agree.
   std::string_view layer_type{};
-  std::span<const std::string_view> layer_types{};  // that there can be; empty: with a window or not
+  std::span<const std::string_view>
+      layer_types{};  // that there can be; empty: with a window or not
   // Whether rope_theta of an object that is for all layers is not these ones'.
   bool theta_is_outside = false;
   // Whether a scaling that stands in no layer type's object is for these layers too.

@@ -197,10 +197,7 @@ class Transformer final : public Forward {
                             const LayerWeights& weights,
                             const Tensor& x,
                             const Tensor& short_q);
-  void rotate_queries(int32_t num_heads,
-                      int32_t head_dim,
-                      int32_t rope,
-                      const Tensor& queries);
+  void rotate_queries(int32_t num_heads, int32_t head_dim, int32_t rope, const Tensor& queries);
   int32_t first_rotated(int32_t head_dim, int32_t rope) const;
   void norm_in_place(NormKind kind, float eps, const Tensor* weight, const Tensor& x);
   void norm_inner(const DeviceVector& weight, const Tensor& x);  // where there is such a norm
@@ -277,7 +274,7 @@ class Transformer final : public Forward {
   const std::vector<KvPlace> indexer_places_;  // by layer; empty: there are no indexers
   const std::vector<KvPlan::EntryPlaces> entry_places_;  // by layer; empty: there are no entries
   const std::vector<KvPlan::EntryPlaces> indexer_entry_places_;  // likewise
-  std::vector<HeadMatrices> distance_keys_;    // by layer; empty: none, likewise
+  std::vector<HeadMatrices> distance_keys_;                      // by layer; empty: none, likewise
   std::vector<HeadMatrices> distance_queries_;
   std::vector<int32_t> distance_kinds_;
   std::vector<int32_t> state_index_;  // by layer: which of those with a state it is

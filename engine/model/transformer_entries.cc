@@ -51,17 +51,18 @@ void Transformer::run_entries_attention(int32_t layer,
     const Tensor rows =
         workspace_.entry_rows.first_rows(x.rows).columns(0, weights.entry_rows.weight->rows);
     weights.entry_rows.apply(device_, x, rows);
-    device_.compress({.rows = places.rows,
-                      .entries = places.entries,
-                      .tokens_per_entry = plan.tokens_per_entry,
-                      .head_dim = head_dim,
-                      .overlaps = plan.entries_overlap,
-                      .rope = plan.rope == kNoRope ? kNoRope : ropes_[static_cast<size_t>(plan.rope)],
-                      .first_rotated = first_rotated(head_dim, plan.rope),
-                      .norm_eps = config_.norm_eps,
-                      .norm = weights.entry_norm.get(),
-                      .gate_bias = weights.entry_gate_bias.get(),
-                      .x = rows});
+    device_.compress(
+        {.rows = places.rows,
+         .entries = places.entries,
+         .tokens_per_entry = plan.tokens_per_entry,
+         .head_dim = head_dim,
+         .overlaps = plan.entries_overlap,
+         .rope = plan.rope == kNoRope ? kNoRope : ropes_[static_cast<size_t>(plan.rope)],
+         .first_rotated = first_rotated(head_dim, plan.rope),
+         .norm_eps = config_.norm_eps,
+         .norm = weights.entry_norm.get(),
+         .gate_bias = weights.entry_gate_bias.get(),
+         .x = rows});
     entries = {.place = places.entries, .tokens_per_entry = plan.tokens_per_entry};
     seen = choose_entries(layer, weights, x, short_q);
   }

@@ -215,10 +215,26 @@ class RankLoader {
             .num_groups = std::max(kv_plan_.groups.num_full, 1)};
   }
 
+  void check_entries(const DeviceInfo& device) const {
+    if (!has_entries(model_.config)) return;
+    if (!device.compresses_tokens) {
+      throw Error(Code::kUnsupported,
+                  fmt::format("{}: attention that sees entries of several tokens is not supported "
+                              "by the {} backend; use another (--backend cpu)",
+                              model_.config.architecture, device.backend));
+    }
+    if (!is_cache_code(options_.kv_dtype)) return;
+    throw Error(Code::kUnsupported,
+                fmt::format("{}: entries of several tokens are not held in a KV cache of {}; "
+                            "use --kv-cache-dtype bf16, f16 or f32",
+                            model_.config.architecture, dtype_name(options_.kv_dtype)));
+  }
+
   // Before anything large is taken. All ranks get as many blocks, so the one with least room says
   // how many.
   void plan(std::span<const GivenBack> given_back) {
     const DeviceInfo& first = devices_.front()->info();
+    check_entries(first);
     if (!first.chooses_tokens) leave_out_indexer(model_.config);
     out_.max_running = options_.max_running.value_or(running_of(first, given_back));
     if (model_.config.gives_vectors && !first.takes_encoders) {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <numeric>
 
+#include "engine/cpu/cpu_backend.h"
 #include "tests/catch.h"
 #include "tests/conformance/device_case.h"
 #include "tests/conformance/harness.h"

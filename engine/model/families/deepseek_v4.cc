@@ -34,7 +34,9 @@ constexpr std::string_view kWindow = "sliding_attention";
 constexpr std::string_view kSparse = "compressed_sparse_attention";
 constexpr std::string_view kHeavy = "heavily_compressed_attention";
 
-[[noreturn]] void refuse_entry(const JsonReader& config, std::string_view key, const std::string& why) {
+[[noreturn]] void refuse_entry(const JsonReader& config,
+                               std::string_view key,
+                               const std::string& why) {
   throw Error(Code::kInvalidArgument, fmt::format("{}: {}", config.path_of(key), why));
 }
 
@@ -52,18 +54,24 @@ std::vector<std::string> read_attention_types(const JsonReader& config, const Mo
   const std::vector<int32_t> ratios = read_token_ids(config, "compress_ratios");
   if (ratios.size() < model.layers.size()) {
     refuse_entry(config, "compress_ratios",
-           fmt::format("expected {} numbers, one per layer, got {}", model.layers.size(),
-                       ratios.size()));
+                 fmt::format("expected {} numbers, one per layer, got {}", model.layers.size(),
+                             ratios.size()));
   }
   for (size_t i = 0; i < model.layers.size(); ++i) {
     const int32_t ratio = ratios[i];
     if (ratio != 0 && ratio != 4 && ratio != 128) {
       refuse_entry(config, "compress_ratios",
-             fmt::format("entry {}: expected 0, 4 or 128, got {}", i, ratio));
+                   fmt::format("entry {}: expected 0, 4 or 128, got {}", i, ratio));
     }
     out.emplace_back(ratio == 0 ? kWindow : ratio == 4 ? kSparse : kHeavy);
   }
   return out;
+}
+
+int32_t read_rate_of(const JsonReader& rates, std::string_view key, int64_t fallback) {
+  const int32_t rate = read_size(rates, key, fallback, kMaxTokensPerEntry);
+  if (rate < 2) refuse_entry(rates, key, "expected 2 tokens or more for an entry, got 1");
+  return rate;
 }
 
 // The tokens of an entry, of layers of the type.
@@ -71,11 +79,11 @@ int32_t read_rate(const JsonReader& config,
                   std::string_view type,
                   std::string_view old_name,
                   int64_t fallback) {
-  if (config.has(old_name)) return read_size(config, old_name, fallback, kMaxTokensPerEntry);
+  if (config.has(old_name)) return read_rate_of(config, old_name, fallback);
   if (!config.has("compress_rates")) return static_cast<int32_t>(fallback);
   const JsonReader rates = config.object("compress_rates");
   rates.refuse_unknown(std::vector<std::string_view>{kSparse, kHeavy});
-  return read_size(rates, type, fallback, kMaxTokensPerEntry);
+  return read_rate_of(rates, type, fallback);
 }
 
 // Layers that see nothing behind their window have a rope of their own.
@@ -128,8 +136,8 @@ void read_attention(const JsonReader& config, ModelConfig& model) {
   entries.output_rank = read_size(config, "o_lora_rank", 1024, kMaxRank);
   if (model.num_heads % entries.output_groups != 0) {
     refuse_entry(config, "o_groups",
-           fmt::format("{} heads can't be cut into {} groups evenly", model.num_heads,
-                       entries.output_groups));
+                 fmt::format("{} heads can't be cut into {} groups evenly", model.num_heads,
+                             entries.output_groups));
   }
   read_ropes(config, model);
   const int32_t window = read_size(config, "sliding_window", 128, kMaxPositions);
@@ -141,8 +149,8 @@ void read_attention(const JsonReader& config, ModelConfig& model) {
     layer.sliding_window = window;
     if (types[i] != kWindow && types[i] != kSparse && types[i] != kHeavy) {
       refuse_entry(config, "layer_types",
-             fmt::format("entry {}: expected {}, {} or {}, got '{}'", i, kWindow, kSparse, kHeavy,
-                         types[i]));
+                   fmt::format("entry {}: expected {}, {} or {}, got '{}'", i, kWindow, kSparse,
+                               kHeavy, types[i]));
     }
     layer.rope = types[i] == kWindow ? 0 : 1;
     layer.back_rope = layer.rope + 2;
@@ -178,7 +186,7 @@ void read_tables(const JsonReader& config, ModelConfig& model) {
   for (size_t i = 0; i < types.size(); ++i) {
     if (types[i] != "hash_moe" && types[i] != "moe") {
       refuse_entry(config, "mlp_layer_types",
-             fmt::format("entry {}: expected hash_moe or moe, got '{}'", i, types[i]));
+                   fmt::format("entry {}: expected hash_moe or moe, got '{}'", i, types[i]));
     }
     model.layers[i].experts_by_token = types[i] == "hash_moe";
   }
@@ -294,9 +302,8 @@ constexpr auto kDeepSeekV4AttentionTensors = std::to_array<TensorSpec>({
      Dim::kIndexerEntryValues, Dim::kHidden, Split::kNone, chooses_tokens},
     {Role::kIndexerEntryGates, "model.layers.{layer}.self_attn.compressor.indexer.gate_proj.weight",
      Dim::kIndexerEntryValues, Dim::kHidden, Split::kNone, chooses_tokens},
-    {Role::kIndexerEntryGateBias,
-     "model.layers.{layer}.self_attn.compressor.indexer.position_bias", Dim::kOne,
-     Dim::kIndexerEntryBias, Split::kNone, chooses_tokens},
+    {Role::kIndexerEntryGateBias, "model.layers.{layer}.self_attn.compressor.indexer.position_bias",
+     Dim::kOne, Dim::kIndexerEntryBias, Split::kNone, chooses_tokens},
     {Role::kIndexerEntryNorm, "model.layers.{layer}.self_attn.compressor.indexer.kv_norm.weight",
      Dim::kOne, Dim::kIndexerHeadDim, Split::kNone, chooses_tokens},
     {Role::kIndexerQuery, "model.layers.{layer}.self_attn.compressor.indexer.q_b_proj.weight",
