@@ -108,8 +108,8 @@ struct AttentionBlock {
   // are no codes: they go through in tiles of 64 as if they were all that there is.
   const int32_t* gathered = nullptr;
   int32_t num_gathered = 0;
-  // The first of them that is an entry (compress_ops.h), which lies elsewhere: a row by itself, in
-  // the lines of a panel of one.
+  // The first of them that is an entry (engine/device/compress_ops.h), which lies elsewhere: a row
+  // by itself, in the lines of a panel of one.
   int32_t first_entry = std::numeric_limits<int32_t>::max();
   const std::byte* entries = nullptr;  // of block b at entries + b * entry_block_stride_bytes
   int64_t entry_block_stride_bytes = 0;
