@@ -95,15 +95,7 @@ class OllamaAnswer {
     }
     OrderedJson out = line(best.text, best.reasoning, std::move(calls), true);
     add_end(done, out);
-    if (!logprobs_) return out;
-    static const std::vector<ipc::TokenInfo> kNone;
-    OrderedJson list = OrderedJson::array();
-    for (size_t i = 0; i < best.tokens.size(); ++i) {
-      if (!is_listed(best.tokens[i])) continue;
-      const auto& top = i < best.top_tokens.size() ? best.top_tokens[i] : kNone;
-      list.push_back(token_logprobs(best.tokens[i], top, num_top_));
-    }
-    out["logprobs"] = std::move(list);
+    if (logprobs_) out["logprobs"] = listed_logprobs(best, num_top_);
     return out;
   }
 

@@ -65,6 +65,17 @@ OrderedJson token_logprobs(const ipc::TokenInfo& token,
           {"top_logprobs", std::move(top)}};
 }
 
+OrderedJson listed_logprobs(const ipc::SequenceResult& sequence, int64_t num_top) {
+  static const std::vector<ipc::TokenInfo> kNone;
+  OrderedJson out = OrderedJson::array();
+  for (size_t i = 0; i < sequence.tokens.size(); ++i) {
+    if (!is_listed(sequence.tokens[i])) continue;
+    const auto& top = i < sequence.top_tokens.size() ? sequence.top_tokens[i] : kNone;
+    out.push_back(token_logprobs(sequence.tokens[i], top, num_top));
+  }
+  return out;
+}
+
 std::string_view openai_finish_reason(ipc::FinishReason reason) {
   return reason == ipc::FinishReason::kLength ? "length" : "stop";
 }

@@ -36,6 +36,8 @@ bool is_listed(const ipc::TokenInfo& token);
 OrderedJson token_logprobs(const ipc::TokenInfo& token,
                            const std::vector<ipc::TokenInfo>& top_tokens,
                            int64_t num_top);
+// The same of all that are listed.
+OrderedJson listed_logprobs(const ipc::SequenceResult& sequence, int64_t num_top);
 
 struct UsageCounts {
   int64_t num_prompt_tokens = 0;

@@ -13,14 +13,7 @@ namespace tgi::http {
 namespace {
 
 OrderedJson sequence_logprobs(const ipc::SequenceResult& sequence, int64_t num_top) {
-  static const std::vector<ipc::TokenInfo> kNone;
-  OrderedJson content = OrderedJson::array();
-  for (size_t i = 0; i < sequence.tokens.size(); ++i) {
-    if (!is_listed(sequence.tokens[i])) continue;
-    const auto& top = i < sequence.top_tokens.size() ? sequence.top_tokens[i] : kNone;
-    content.push_back(token_logprobs(sequence.tokens[i], top, num_top));
-  }
-  return {{"content", std::move(content)}, {"refusal", nullptr}};
+  return {{"content", listed_logprobs(sequence, num_top)}, {"refusal", nullptr}};
 }
 
 // "tool_calls" is how clients know that they are to call.

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <string_view>
 #include <utility>
@@ -23,11 +22,7 @@ using guide::RegexPool;
 bool is_any_text(const OrderedJson& schema, uint8_t types) {
   constexpr std::array<std::string_view, 6> kSaysNoMore = {"type",    "title",    "description",
                                                            "default", "examples", "example"};
-  return types == kStringBit &&
-         std::all_of(schema.items().begin(), schema.items().end(), [&](const auto& item) {
-           return std::find(kSaysNoMore.begin(), kSaysNoMore.end(), item.key()) !=
-                  kSaysNoMore.end();
-         });
+  return types == kStringBit && has_only(schema, kSaysNoMore);
 }
 
 // Of a schema that can't be enforced the words that mean the same alone, as far as they can.

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "engine/dialect/bare_values.h"
 #include "engine/dialect/call_reader.h"
+#include "engine/dialect/tool_schema.h"
 
 namespace tgi::dialect {
 
@@ -25,12 +26,6 @@ constexpr std::array<std::string_view, 12> kAnnotations = {
 constexpr std::array<std::string_view, 13> kOfScalars = {
     "minLength",        "maxLength",  "pattern", "format", "minimum", "maximum", "exclusiveMinimum",
     "exclusiveMaximum", "multipleOf", "ge",      "gt",     "le",      "lt"};
-
-bool says_nothing(const OrderedJson& schema) {
-  return std::all_of(schema.items().begin(), schema.items().end(), [](const auto& item) {
-    return std::find(kAnnotations.begin(), kAnnotations.end(), item.key()) != kAnnotations.end();
-  });
-}
 
 const OrderedJson& list_of(const OrderedJson& schema, const char* word) {
   static const OrderedJson kEmpty = OrderedJson::array();
@@ -111,7 +106,7 @@ Expr SchemaNotation::value(const OrderedJson& given, const std::string& path, in
     return any();
   }
   if (schema != &given) return referred(*schema, path, depth, /*is_structured=*/false);
-  if (says_nothing(*schema)) return any();
+  if (has_only(*schema, kAnnotations)) return any();
   std::vector<Expr> forms;
   add_scalars(*schema, path, forms);
   add_structured(*schema, path, depth, forms);

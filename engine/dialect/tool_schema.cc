@@ -156,6 +156,12 @@ const OrderedJson* schema_of_others(const Tool& tool) {
   return others->is_object() || *others == OrderedJson(true) ? &*others : nullptr;
 }
 
+bool has_only(const OrderedJson& schema, std::span<const std::string_view> words) {
+  return std::all_of(schema.items().begin(), schema.items().end(), [&](const auto& item) {
+    return std::find(words.begin(), words.end(), item.key()) != words.end();
+  });
+}
+
 std::string place_in(const Tool& tool, const OrderedJson& part) {
   std::vector<Step> way;
   (void)find_part(part, tool.parameters, way);

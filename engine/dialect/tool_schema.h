@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,8 @@ std::vector<ToolProperty> properties_of(const Tool& tool);
 // What arguments under other names have to satisfy; null: there are none.
 const OrderedJson* schema_of_others(const Tool& tool);
 
+// Whether the schema, an object, has no other words.
+bool has_only(const OrderedJson& schema, std::span<const std::string_view> words);
 // Where a part of the tool's schema is, for people: "#/properties/NAME".
 std::string place_in(const Tool& tool, const OrderedJson& part);
 // A part of the tool's schema as one of its own, in which references still lead somewhere.

@@ -105,9 +105,10 @@ Regex LarkTerminals::of_node(int32_t id) {
       return regex_.code_points(std::span(&range, 1));
     }
     case LarkKind::kName:
-      if (!is_terminal_name(node.text))
-        refuse(node.place, "a terminal can't be made of the rule \"" + node.text + "\"");
-      return named(node.text, node.place);
+      if (is_terminal_name(node.text)) return named(node.text, node.place);
+      [[fallthrough]];
+    case LarkKind::kCall:
+      refuse(node.place, "a terminal can't be made of the rule \"" + node.text + "\"");
     case LarkKind::kToken:
       refuse(node.place, "a special token can only be used in a rule");
     case LarkKind::kJson:
@@ -115,8 +116,6 @@ Regex LarkTerminals::of_node(int32_t id) {
     case LarkKind::kNested:
     case LarkKind::kNamed:
       refuse(node.place, "another grammar can only be used in a rule");
-    case LarkKind::kCall:
-      refuse(node.place, "a terminal can't be made of the rule \"" + node.text + "\"");
     case LarkKind::kIf:
       refuse(node.place, "a condition can only be used in a rule");
     case LarkKind::kSubstring:

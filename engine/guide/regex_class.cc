@@ -64,9 +64,9 @@ class ClassReader {
 
   std::string_view rest() const { return text_.pattern.substr(text_.at); }
 
+  CodePoints folded(const CodePoints& set) const { return ignore_case_ ? fold_case(set) : set; }
   CodePoints set_of(const std::vector<CodePointRange>& ranges) const {
-    CodePoints set = normalize_code_points(ranges);
-    return ignore_case_ ? fold_case(set) : set;
+    return folded(normalize_code_points(ranges));
   }
 
   static CodePoints combined(const CodePoints& a, Operator how, const CodePoints& b) {
@@ -114,8 +114,7 @@ class ClassReader {
     ++text_.at;
     CodePoints set = normalize_code_points(ranges);
     if (left) set = combined(left->first, left->second, set_of(ranges));
-    if (!negated) return set;
-    return negate_code_points(ignore_case_ ? fold_case(set) : set);
+    return negated ? negate_code_points(folded(set)) : set;
   }
 
   // &&, -- or ~~. What ECMA-262 reads as ranges or as the characters themselves stays that, but in
@@ -202,8 +201,7 @@ class ClassReader {
     is_surely_rust_ = true;
     if (!set) text_.refuse("a POSIX class that isn't known");
     text_.at += name.size() + std::string_view("[::]").size();
-    if (!negated) return *set;
-    return negate_code_points(ignore_case_ ? fold_case(*set) : *set);
+    return negated ? negate_code_points(folded(*set)) : *set;
   }
 
   RegexText& text_;

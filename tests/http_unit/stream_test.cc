@@ -189,11 +189,12 @@ TEST_CASE("log-probabilities of a chat have bytes, and no end token") {
     session.send(ipc::encode_accepted_event({.num_prompt_tokens = 1}));
     ipc::DoneEvent done = done_with("\u00e9!");
     done.best.finish_reason = ipc::FinishReason::kEosToken;
-    // Two halves of one character, a character, and an end token that is not flagged as special.
+    // Two halves of one character, a character, and the end token.
     for (int i = 0; i < 4; ++i) {
       ipc::TokenEvent event;
       event.token = {.id = i, .text = i < 2 ? "\uFFFD" : (i == 2 ? "!" : "</s>"), .logprob = -1.5};
       if (i < 2) event.token.bytes = {static_cast<uint8_t>(i == 0 ? 0xC3 : 0xA9)};
+      event.token.special = i == 3;
       event.top_tokens = {event.token};
       if (i == 3) event.finish_reason = ipc::FinishReason::kEosToken;
       if (streams) session.send(ipc::encode_token_event(event));
