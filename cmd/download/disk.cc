@@ -70,8 +70,7 @@ void read_at(int fd, std::span<std::byte> bytes, int64_t offset, const std::stri
   }
 }
 
-void write_whole(const std::string& path, std::string_view text) {
-  const std::string temporary = fmt::format("{}.{}.tmp", path, ::getpid());
+void write_whole(const std::string& path, std::string_view text, const std::string& temporary) {
   UniqueFd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (!fd) throw disk_error("write", path, errno);
   write_at(fd.get(), std::as_bytes(std::span(text)), 0, path);

@@ -25,8 +25,9 @@ void write_at(int fd, std::span<const std::byte> bytes, int64_t offset, const st
 // Exactly as many bytes as `bytes` has; throws disk_error, also when the file ends before.
 void read_at(int fd, std::span<std::byte> bytes, int64_t offset, const std::string& path);
 
-// Replaces `path` in one step. Throws disk_error.
-void write_whole(const std::string& path, std::string_view text);
+// Replaces `path` in one step: the text is written to `temporary` first, of the same file system,
+// which is all that a killed process can leave. Throws disk_error.
+void write_whole(const std::string& path, std::string_view text, const std::string& temporary);
 
 // Nothing as an empty string when it is not there; throws disk_error when it can't be read.
 std::string read_whole(const std::string& path);

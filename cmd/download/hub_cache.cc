@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <filesystem>
 #include <limits>
@@ -53,6 +54,20 @@ std::string HubCache::snapshot(const std::string& commit) const {
   return fmt::format("{}/snapshots/{}", folder_, commit);
 }
 
+std::string HubCache::temporary() const {
+  static std::atomic<int> num_made = 0;
+  const std::string path =
+      fmt::format("{}/.locks/{}/{}.{}.tmp", cache_dir_, name_, ::getpid(), num_made++);
+  make_parent(path);
+  ::unlink(path.c_str());  // of a process that was killed and had this number
+  return path;
+}
+
+void HubCache::write(const std::string& path, std::string_view text) const {
+  make_parent(path);
+  write_whole(path, text, temporary());
+}
+
 std::optional<std::string> HubCache::commit_of(const std::string& revision) const {
   if (is_commit(revision)) return revision;
   std::string commit = read_whole(fmt::format("{}/refs/{}", folder_, revision));
@@ -62,9 +77,7 @@ std::optional<std::string> HubCache::commit_of(const std::string& revision) cons
 
 void HubCache::set_ref(const std::string& revision, const std::string& commit) const {
   if (revision == commit || commit_of(revision) == commit) return;
-  const std::string path = fmt::format("{}/refs/{}", folder_, revision);
-  make_parent(path);
-  write_whole(path, commit);
+  write(fmt::format("{}/refs/{}", folder_, revision), commit);
 }
 
 std::optional<std::vector<RemoteFile>> HubCache::read_tree(const std::string& commit) const {
@@ -106,9 +119,8 @@ void HubCache::write_tree(const std::string& commit, const std::vector<RemoteFil
     if (!file.xet_hash.empty()) entry["xet_hash"] = file.xet_hash;
     entries[file.path] = std::move(entry);
   }
-  const std::string path = fmt::format("{}/trees/{}.json", folder_, commit);
-  make_parent(path);
-  write_whole(path, Json{{"format_version", kTreeFormat}, {"files", entries}}.dump(1));
+  write(fmt::format("{}/trees/{}.json", folder_, commit),
+        Json{{"format_version", kTreeFormat}, {"files", entries}}.dump(1));
 }
 
 void HubCache::link(const std::string& commit, const RemoteFile& file) const {
@@ -120,28 +132,27 @@ void HubCache::link(const std::string& commit, const RemoteFile& file) const {
   std::error_code error;
   if (fs::read_symlink(path, error).string() == target) return;
   make_parent(path);
-  // In one step, so that no reader finds the name gone.
-  const std::string temporary = fmt::format("{}.{}.tmp", path, ::getpid());
-  ::unlink(temporary.c_str());
-  if (::symlink(target.c_str(), temporary.c_str()) != 0 ||
-      ::rename(temporary.c_str(), path.c_str()) != 0) {
+  if (::symlink(target.c_str(), path.c_str()) == 0) return;
+  if (errno != EEXIST) throw disk_error("link", path, errno);
+  // Another one is there: replaced in one step, so that no reader finds the name gone.
+  const std::string beside = temporary();
+  if (::symlink(target.c_str(), beside.c_str()) != 0 ||
+      ::rename(beside.c_str(), path.c_str()) != 0) {
     const int reason = errno;
-    ::unlink(temporary.c_str());
+    ::unlink(beside.c_str());
     throw disk_error("link", path, reason);
   }
 }
 
 void HubCache::mark_absent(const std::string& commit, const std::string& path) const {
   const std::string mark = fmt::format("{}/.no_exist/{}/{}", folder_, commit, path);
-  if (exists(mark)) return;
-  make_parent(mark);
-  write_whole(mark, "");
+  if (!exists(mark)) write(mark, "");
 }
 
 void HubCache::prepare() const {
   make_folders(folder_ + "/blobs");
   const std::string tag = cache_dir_ + "/CACHEDIR.TAG";
-  if (!exists(tag)) write_whole(tag, kCacheTag);
+  if (!exists(tag)) write(tag, kCacheTag);
   if (::access((folder_ + "/blobs").c_str(), W_OK) != 0) {
     throw disk_error("write", folder_ + "/blobs", errno);
   }

@@ -7,6 +7,7 @@
 //                     trees/COMMIT.json        all files of the commit with sizes and hashes
 //                     .no_exist/COMMIT/FILE    empty: known not to be there
 //   .locks/models--ORG--NAME/HASH.lock         who downloads that blob
+//                           PID.N.tmp          what becomes a ref, a tree or a link in one step
 //
 // Parts of a blob are in blobs/HASH.tgi.incomplete with its journal beside it. The name is our own:
 // huggingface_hub before 1.0 appends to HASH.incomplete, and one with holes would mislead it; newer
@@ -15,6 +16,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cmd/download/source.h"
@@ -52,6 +54,11 @@ class HubCache {
   void prepare() const;
 
  private:
+  // Not beside what it becomes, where huggingface_hub would take a killed process' for a ref or for
+  // a file of the model. Another one at each call.
+  std::string temporary() const;
+  void write(const std::string& path, std::string_view text) const;
+
   const std::string cache_dir_;
   const std::string name_;
   const std::string folder_;
