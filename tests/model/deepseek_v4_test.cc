@@ -80,8 +80,8 @@ TEST_CASE("layers that see entries have a rope of their own, and what turns back
   CHECK(old.layers[1].rope == 1);
   CHECK(old.layers[2].back_rope == 3);
   CHECK(old.ropes[0].rotary_dim == 64);
-  CHECK(old.ropes[0].inv_freq[31] == Catch::Approx(std::pow(10000.0, -62.0 / 64.0)));
-  CHECK(old.ropes[1].inv_freq[31] == Catch::Approx(std::pow(160000.0, -62.0 / 64.0) / 16.0));
+  CHECK(old.ropes[0].inv_freq[31] == Approx(std::pow(10000.0, -62.0 / 64.0)));
+  CHECK(old.ropes[1].inv_freq[31] == Approx(std::pow(160000.0, -62.0 / 64.0) / 16.0));
   CHECK(old.ropes[1].attention_factor == 1.0F);
   CHECK(old.ropes[3].inv_freq[31] == -old.ropes[1].inv_freq[31]);
 
@@ -93,7 +93,7 @@ TEST_CASE("layers that see entries have a rope of their own, and what turns back
   const ModelConfig made =
       load({{"num_hidden_layers", 3}, {"rope_parameters", {{"main", main}, {"compress", own}}}})
           .config;
-  CHECK(made.ropes[0].inv_freq[31] == Catch::Approx(std::pow(500.0, -62.0 / 64.0)));
+  CHECK(made.ropes[0].inv_freq[31] == Approx(std::pow(500.0, -62.0 / 64.0)));
   CHECK(made.ropes[1].attention_factor > 1.2F);
 }
 
