@@ -92,7 +92,10 @@ Json as_json(const ModelConfig& c) {
                       layer.mixer_factors.branch,
                       layer.mlp_factors.stream,
                       layer.mlp_factors.branch,
-                      static_cast<int>(layer.seen)});
+                      static_cast<int>(layer.seen),
+                      layer.tokens_per_entry,
+                      layer.entries_overlap,
+                      layer.back_rope});
   }
   Json ropes = Json::array();
   for (const RopeSpec& rope : c.ropes) {
@@ -169,6 +172,7 @@ Json as_json(const ModelConfig& c) {
       {"latent",
        {c.latent.rank, c.latent.query_rank, c.latent.kept_dim, c.latent.rotary_dim,
         c.latent.value_dim, c.latent.multiplier}},
+      {"entries", {c.entries.output_groups, c.entries.output_rank}},
       {"shared", {c.shares_branch_norm, c.residual_after_norm, c.position_offset}},
       {"encoder",
        {c.is_causal, c.num_token_types, c.num_task_types, c.norms_have_biases,
@@ -253,7 +257,8 @@ TEST_CASE("a field that is not there means what the config class takes for it") 
       check(config.hidden_size, {"hidden_size", "n_embd", "d_model"});
       check(config.num_layers, {"num_hidden_layers", "n_layer", "n_layers"});
       check(config.num_heads, {"num_attention_heads", "n_head", "n_heads"});
-      if (!text.contains("multi_query")) {
+      const bool shares_one_key = config.entries.output_groups > 0;
+      if (!text.contains("multi_query") && !shares_one_key) {
         check(config.num_kv_heads, {"num_key_value_heads", "n_head", "n_heads"});
       }
       const int32_t unused_positions = config.is_causal ? 0 : config.position_offset;
@@ -324,6 +329,16 @@ std::map<std::string, Change> changes() {
       {"hc_mult", {3}},
       {"hc_eps", {1e-3}},
       {"hc_magnitude", {1.5}},
+      {"hc_sinkhorn_iters", {3}},
+      {"o_groups", {4}},
+      {"o_lora_rank", {512}},
+      {"compress_rates", {{{"compressed_sparse_attention", 8}}}},
+      {"compress_ratios", {Json(43, 0)}},
+      {"compress_rate_csa", {8}},
+      {"compress_rate_hca", {64}},
+      {"compress_rope_theta", {500.0}},
+      {"num_hash_layers", {5}},
+      {"scoring_func", {"sigmoid"}},
       {"index_topk_freq", {3}},
       {"index_skip_topk_offset", {3, {{"index_topk_freq", 4}}}},
       {"index_block_size", {64, {{"layer_types", Json(60, "minimax_m3_sparse")}}}},

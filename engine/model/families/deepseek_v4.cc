@@ -259,7 +259,7 @@ constexpr auto kDeepSeekV4Fields = join_fields(
         read("routed_scaling_factor"),
         read("scoring_func"),
         harmless("intermediate_size", "all layers have experts, of moe_intermediate_size"),
-        harmless("num_key_value_heads", "all heads share one key"),
+        harmless_if("num_key_value_heads", "[1]", "all heads share one key"),
         harmless_if("n_shared_experts", "[1]", "one expert is shared"),
         harmless_if("norm_topk_prob", "[true]", "weights are divided by their sum"),
         harmless_if("topk_method", "[\"noaux_tc\"]", "there are no groups of experts"),
