@@ -16,6 +16,10 @@
 namespace tgi::download {
 namespace {
 
+void put(const std::string& path, std::string_view text) {
+  write_whole(path, text, path + ".tmp");
+}
+
 std::vector<std::byte> noise(size_t size) {
   std::minstd_rand random(7);
   std::vector<std::byte> out(size);
@@ -90,7 +94,7 @@ TEST_CASE("a journal may end anywhere") {
   }
   const std::string whole = read_whole(path + ".journal");
   for (size_t size = 0; size <= whole.size(); ++size) {
-    write_whole(path + ".journal", whole.substr(0, size));
+    put(path + ".journal", whole.substr(0, size));
     {
       PartialFile part(path, kSize, "hash");
       for (const int64_t chunk : {0, 1, 3}) {
@@ -127,8 +131,8 @@ TEST_CASE("the cache's links are relative and replace wrong ones") {
   RemoteFile file;
   file.path = "a/b.json";
   file.blob = "blob1";
-  write_whole(cache.blob("blob1"), "one");
-  write_whole(cache.blob("blob2"), "two");
+  put(cache.blob("blob1"), "one");
+  put(cache.blob("blob2"), "two");
   cache.link(commit, file);
   CHECK(read_whole(cache.snapshot(commit) + "/a/b.json") == "one");
   CHECK(std::filesystem::read_symlink(cache.snapshot(commit) + "/a/b.json") ==
@@ -140,7 +144,7 @@ TEST_CASE("the cache's links are relative and replace wrong ones") {
   cache.set_ref("refs/pr/1", commit);
   CHECK(cache.commit_of("refs/pr/1") == commit);
   CHECK(cache.commit_of(commit) == commit);
-  write_whole(folder.file("models--org--name/refs/main"), "../../evil");
+  put(folder.file("models--org--name/refs/main"), "../../evil");
   CHECK_FALSE(cache.commit_of("main"));
 }
 
@@ -168,7 +172,7 @@ TEST_CASE("the cache's list of files is read back, and a broken one is none") {
   for (const char* bad :
        {"", "{", R"({"format_version": 2, "files": {}})",
         R"({"format_version": 1, "files": {"../x": {"size": 1, "blob_id": "a"}}})"}) {
-    write_whole(folder.file("models--org--name/trees/" + commit + ".json"), bad);
+    put(folder.file("models--org--name/trees/" + commit + ".json"), bad);
     CHECK_FALSE(cache.read_tree(commit));
   }
 }
