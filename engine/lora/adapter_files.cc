@@ -20,6 +20,7 @@
 #include "engine/lora/module_patterns.h"
 #include "engine/lora/row_lengths.h"
 #include "engine/lora/tensor_names.h"
+#include "engine/model/weight_check.h"
 #include "engine/tensor/weight_element.h"
 
 namespace tgi {
@@ -112,8 +113,16 @@ class Opener {
         !parameters.empty()) {
       return take_experts(tensor, name);
     }
-    if (name.kind == AdapterTensor::kBias && is_base_bias(tensor, name.module)) return;
     const ModuleTarget* target = sites_.find(name.module);
+    // What changes no answer of the base changes none when it is adapted: BERT's pooler.
+    const bool is_bias = name.kind == AdapterTensor::kBias;
+    const std::string stored = std::string(name.module) + (is_bias ? kBias : ".weight");
+    if (target == nullptr && is_of_task_head(model_, stored)) {
+      return report("of the head of the model's task, whose adapters are not supported",
+                    tensor.name, Code::kUnsupported);
+    }
+    if (target == nullptr && is_ignored(model_, stored)) return check_numbers(tensor);
+    if (is_bias && is_base_bias(tensor, name.module)) return;
     if (target == nullptr) return report(kNoSuchLinear, tensor.name);
     if (name.kind == AdapterTensor::kWeight) return check_copy(tensor, *target);
     if (!target->refusal.empty()) return report(target->refusal, tensor.name, Code::kUnsupported);

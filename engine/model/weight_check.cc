@@ -40,23 +40,32 @@ MatrixKind kind_of(Role role) {
   return is_embedding ? MatrixKind::kEmbedding : MatrixKind::kLayer;
 }
 
-// The head that draws tokens is not used, that of the task is read elsewhere.
-bool is_of_a_head(const LoadedConfig& model, std::string_view name) {
-  const auto ends_with = [&](std::string_view tensor) {
-    return !tensor.empty() && name.ends_with(tensor);
-  };
-  for (const TensorSpec& spec : model.tensors()) {
-    if (is_of_head(spec.role) && ends_with(spec.name)) return true;
-  }
+bool ends_with(std::string_view name, std::string_view tensor) {
+  return !tensor.empty() && name.ends_with(tensor);
+}
+
+}  // namespace
+
+bool is_of_task_head(const LoadedConfig& model, std::string_view name) {
   for (const HeadSpec& head : heads_of(model)) {
     if (head.task != model.task) continue;
     for (const HeadLayer& layer : head.layers) {
       for (const std::string_view part : {layer.weight, layer.bias, layer.norm, layer.norm_bias}) {
-        if (ends_with(part)) return true;
+        if (ends_with(name, part)) return true;
       }
     }
   }
   return false;
+}
+
+namespace {
+
+// The head that draws tokens is not used, that of the task is read elsewhere.
+bool is_of_a_head(const LoadedConfig& model, std::string_view name) {
+  for (const TensorSpec& spec : model.tensors()) {
+    if (is_of_head(spec.role) && ends_with(name, spec.name)) return true;
+  }
+  return is_of_task_head(model, name);
 }
 
 std::string_view without(std::string_view outer, std::string_view name) {
@@ -94,6 +103,8 @@ bool is_of_unread_expert(const LoadedConfig& model, std::string_view name) {
   return false;
 }
 
+}  // namespace
+
 bool is_ignored(const LoadedConfig& model, std::string_view name) {
   const Architecture& architecture = *model.architecture;
   const std::string_view inner = without("model.", name);
@@ -111,6 +122,8 @@ bool is_ignored(const LoadedConfig& model, std::string_view name) {
   return std::ranges::any_of(architecture.ignored, matches) ||
          std::ranges::any_of(model.text->ignored, matches);
 }
+
+namespace {
 
 std::vector<const StoredTensor*> match_vector(const LoadedConfig& model,
                                               const TensorEntry& entry,

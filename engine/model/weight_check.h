@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <string_view>
 #include <vector>
 
 #include "engine/model/tensor_table.h"
@@ -20,6 +21,14 @@ TensorSources match_checkpoint(const LoadedConfig& model,
 
 // The same for who does not load them yet.
 void check_weights(const LoadedConfig& model, const Checkpoint& checkpoint);
+
+// Whether a tensor of that name, which is none of the table's, is known to change no answer: of
+// training, of a head that is not asked, of layers that only draft; or that it is read elsewhere,
+// as those of is_of_task_head are.
+bool is_ignored(const LoadedConfig& model, std::string_view name);
+
+// Whether it is of the head that the model's task is done by (head_spec.h).
+bool is_of_task_head(const LoadedConfig& model, std::string_view name);
 
 // What a weight format is asked for.
 MatrixSpec matrix_spec(const LoadedConfig& model, const TensorEntry& entry);

@@ -14,6 +14,10 @@ LoadedConfig golden_config(const std::string& name) {
   return load_model_config(*open_folder(TGI_SOURCE_DIR "/tests/golden/families/" + name));
 }
 
+LoadedConfig vectors_config(const std::string& name) {
+  return load_model_config(*open_folder(TGI_SOURCE_DIR "/tests/golden/vectors/" + name));
+}
+
 // small_llama: q 24, k and v 8, hidden 10, intermediate 14, 2 layers.
 std::vector<TestTensor> small_adapter() {
   return together({lora_of("model.layers.1.self_attn.q_proj", 24, 10),
@@ -277,11 +281,38 @@ TEST_CASE("what is not supported yet is refused by name") {
                   "lora_A.weight",
                   2, 32),
           "of layers that share their weights, whose adapters are not supported",
-          load_model_config(*open_folder(TGI_SOURCE_DIR "/tests/golden/vectors/albert")));
+          vectors_config("albert"));
   refuses(
       numbers("base_model.model.encoder.layer.0.attention.self.query_proj.lora_A.weight", 2, 32),
       "of layers that make keys and queries of distances too, whose adapters are not supported",
-      load_model_config(*open_folder(TGI_SOURCE_DIR "/tests/golden/vectors/deberta-v3")));
+      vectors_config("deberta-v3"));
+}
+
+TEST_CASE("what changes no answer of the model is left out of an adapter") {
+  // As PEFT's all-linear writes them.
+  const auto open = [](const std::string& model, std::vector<TestTensor> more) {
+    more = together({lora_of("encoder.layer.0.attention.self.query", 32, 32), std::move(more)});
+    return open_adapter(adapter_files(small_adapter_config(), more), vectors_config(model))
+        .linears.size();
+  };
+  CHECK(open("bert", lora_of("pooler.dense", 32, 32)) == 1);
+  CHECK(open("roberta", lora_of("pooler.dense", 32, 32)) == 1);
+  CHECK(open("bert", {numbers("base_model.model.pooler.dense.bias", 1, 32)}) == 1);
+
+  CHECK_THAT(
+      refused(lora_of("bert.pooler.dense", 32, 32), Code::kUnsupported, small_adapter_config(),
+              vectors_config("bert-classify")),
+      Catch::Contains(
+          "2 tensors are of the head of the model's task, whose adapters are not supported"));
+  auto broken = lora_of("pooler.dense", 32, 32);
+  const float bad = std::nanf("");
+  std::memcpy(broken[1].data.data(), &bad, sizeof bad);
+  CHECK_THAT(
+      refused(broken, Code::kInvalidArgument, small_adapter_config(), vectors_config("bert")),
+      Catch::Contains("not finite"));
+  CHECK_THAT(refused(lora_of("poolers.dense", 32, 32), Code::kInvalidArgument,
+                     small_adapter_config(), vectors_config("bert")),
+             Catch::Contains("of no linear of it"));
 }
 
 TEST_CASE("numbers that are not finite are refused by the tensor's name") {
