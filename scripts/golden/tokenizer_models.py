@@ -223,6 +223,11 @@ def make_variants():
     for kind in ["Whitespace", "WhitespaceSplit", "BertPreTokenizer"]:
         add("byte_level", pre_tokenizer={"type": "Sequence", "pretokenizers": [{"type": kind}, spaced]})
         add("spm_bpe", normalizer=None, pre_tokenizer={"type": kind})
+    for kind in [{"type": "CharDelimiterSplit", "delimiter": "e"}, {"type": "CharDelimiterSplit", "delimiter": "▁"},
+                 {"type": "UnicodeScripts"}, {"type": "FixedLength", "length": 1}, {"type": "FixedLength", "length": 7}]:
+        add("byte_level", pre_tokenizer={"type": "Sequence", "pretokenizers": [kind, spaced]})
+        add("spm_bpe", pre_tokenizer=kind)
+        add("wordpiece", pre_tokenizer={"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, kind]})
     for kind in ["NFC", "NFD", "NFKC", "NFKD", "Lowercase", "StripAccents", "ByteLevel"]:
         add("byte_level", normalizer={"type": kind})
         add("spm_bpe", normalizer={"type": "Sequence", "normalizers": [{"type": kind}, replace]})

@@ -114,8 +114,13 @@ TEST_CASE("components that this build does not know are unsupported and named") 
   check_refused(changed_file(R"({"model": {"dropout": 0.1}})"), kUnknown, "model.dropout");
   check_refused(changed_file(R"({"normalizer": {"type": "Postcompiled"}})"), kUnknown,
                 "normalizer.type: \"Postcompiled\"");
-  check_refused(changed_file(R"({"pre_tokenizer": {"type": "UnicodeScripts"}})"), kUnknown,
-                "\"UnicodeScripts\"");
+  check_refused(changed_file(R"({"pre_tokenizer": {"type": "Syllables"}})"), kUnknown,
+                "\"Syllables\"");
+  check_refused(changed_file(R"({"pre_tokenizer": {"type": "FixedLength", "length": 0}})"),
+                Code::kInvalidArgument, "pre_tokenizer.length");
+  check_refused(
+      changed_file(R"({"pre_tokenizer": {"type": "CharDelimiterSplit", "delimiter": "ab"}})"),
+      Code::kInvalidArgument, "pre_tokenizer.delimiter: expected one character");
   check_refused(changed_file(R"({"post_processor": {"type": "New"}})"), kUnknown, "\"New\"");
   check_refused(changed_file(R"({"decoder": {"type": "CTC"}})"), kUnknown, "\"CTC\"");
   check_refused(changed_file(R"({"decoder": {"type": "Sequence", "decoders": [{"type": "Fuse"},

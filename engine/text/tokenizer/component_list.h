@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/utf8.h"
 
 namespace tgi {
 
@@ -39,6 +40,20 @@ inline void check_component_depth(const JsonReader& component, int depth) {
                                            std::string_view known) {
   throw Error(Code::kUnsupported, fmt::format("{}: \"{}\" is not supported; known are {}",
                                               component.path_of("type"), type, known));
+}
+
+inline bool is_character(std::string_view text) {
+  return !text.empty() && utf8_size(text[0]) == text.size();
+}
+
+// A member that is one character.
+inline std::string read_character(const JsonReader& component, std::string_view key) {
+  std::string character = component.string(key);
+  if (!is_character(character)) {
+    throw Error(Code::kInvalidArgument,
+                fmt::format("{}: expected one character", component.path_of(key)));
+  }
+  return character;
 }
 
 // Calls visit(component, type) for what `component` is: itself or, of a Sequence, each member of

@@ -17,19 +17,6 @@ namespace {
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 constexpr int64_t kMostStripped = 1024;
 
-bool is_character(std::string_view text) {
-  return !text.empty() && utf8_size(text[0]) == text.size();
-}
-
-std::string read_character(const JsonReader& component, std::string_view key) {
-  std::string character = component.string(key);
-  if (!is_character(character)) {
-    throw Error(Code::kInvalidArgument,
-                fmt::format("{}: expected one character", component.path_of(key)));
-  }
-  return character;
-}
-
 void replace_all(std::string& text, std::string_view found, std::string_view content) {
   size_t at = text.find(found);
   if (at == std::string::npos) return;

@@ -6,7 +6,9 @@
 #include "engine/text/tokenizer/byte_level.h"
 #include "engine/text/tokenizer/component_list.h"
 #include "engine/text/tokenizer/split.h"
+#include "engine/text/unicode/script_tables.h"
 #include "engine/text/unicode/unicode.h"
+#include "engine/text/unicode/unicode_tables.h"
 
 namespace tgi {
 namespace {
@@ -124,11 +126,8 @@ class ByteLevelStep final : public PreTokenizer::Step {
 class MetaspaceStep final : public PreTokenizer::Step {
  public:
   explicit MetaspaceStep(const JsonReader& component)
-      : replacement_(component.string("replacement")), split_(component.boolean_or("split", true)) {
-    if (replacement_.empty() || utf8_size(replacement_[0]) != replacement_.size()) {
-      throw Error(Code::kInvalidArgument,
-                  fmt::format("{}: expected one character", component.path_of("replacement")));
-    }
+      : replacement_(read_character(component, "replacement")),
+        split_(component.boolean_or("split", true)) {
     std::string scheme = component.string_or("prepend_scheme", "always");
     if (!component.boolean_or("add_prefix_space", true)) scheme = "never";
     if (scheme != "always" && scheme != "first" && scheme != "never") {
@@ -161,10 +160,7 @@ class MetaspaceStep final : public PreTokenizer::Step {
     if (!split_) return;
     split_pieces(pieces, SplitBehavior::kMergedWithNext, false,
                  [this](std::string_view piece, std::vector<TextRange>& matches) {
-                   size_t at = piece.find(replacement_);
-                   for (; at != std::string_view::npos; at = piece.find(replacement_, at + 1)) {
-                     matches.push_back({at, at + replacement_.size()});
-                   }
+                   find_literal(piece, replacement_, matches);
                  });
   }
 
@@ -192,6 +188,72 @@ class WhitespaceSplitStep final : public PreTokenizer::Step {
  public:
   void apply(Pieces& pieces, bool /*raw_bytes*/) const override {
     split_at_characters(pieces, SplitBehavior::kRemoved, is_white_space);
+  }
+};
+
+class CharDelimiterStep final : public PreTokenizer::Step {
+ public:
+  explicit CharDelimiterStep(const JsonReader& component)
+      : delimiter_(read_character(component, "delimiter")) {}
+  void apply(Pieces& pieces, bool /*raw_bytes*/) const override {
+    split_pieces(pieces, SplitBehavior::kRemoved, false,
+                 [this](std::string_view piece, std::vector<TextRange>& matches) {
+                   find_literal(piece, delimiter_, matches);
+                 });
+  }
+
+ private:
+  const std::string delimiter_;
+};
+
+// Pieces of so many characters, from the start of each; the last has what is left.
+class FixedLengthStep final : public PreTokenizer::Step {
+ public:
+  explicit FixedLengthStep(const JsonReader& component)
+      : length_(component.integer_or("length", kDefaultLength)) {
+    if (length_ < 1) {
+      throw Error(Code::kInvalidArgument, fmt::format("{}: expected 1 character or more, got {}",
+                                                      component.path_of("length"), length_));
+    }
+  }
+  void apply(Pieces& pieces, bool /*raw_bytes*/) const override {
+    split_pieces(pieces, SplitBehavior::kIsolated, false,
+                 [this](std::string_view piece, std::vector<TextRange>& matches) {
+                   for (size_t offset = 0; offset < piece.size();) {
+                     const size_t begin = offset;
+                     for (int64_t i = 0; i < length_ && offset < piece.size(); ++i) {
+                       next_character(piece, offset);
+                     }
+                     matches.push_back({begin, offset});
+                   }
+                 });
+  }
+
+ private:
+  static constexpr int64_t kDefaultLength = 5;
+
+  const int64_t length_;
+};
+
+// Cuts where the script changes. What fits any stays with what is before it, and is lost where
+// nothing is: so the library has it.
+class UnicodeScriptsStep final : public PreTokenizer::Step {
+ public:
+  void apply(Pieces& pieces, bool /*raw_bytes*/) const override {
+    split_pieces(pieces, SplitBehavior::kRemoved, true,
+                 [](std::string_view piece, std::vector<TextRange>& matches) {
+                   int32_t last = 0;
+                   for (size_t offset = 0; offset < piece.size();) {
+                     const size_t begin = offset;
+                     const ScriptRange* range =
+                         find_range(script_ranges(), next_character(piece, offset));
+                     if (range != nullptr && range->script != last) {
+                       matches.push_back({begin, begin});
+                       last = range->script;
+                     }
+                     if (!matches.empty()) matches.back().end = offset;
+                   }
+                 });
   }
 };
 
@@ -250,14 +312,17 @@ constexpr StepRow kSteps[] = {
     {"Metaspace", make_step<MetaspaceStep>},
     {"Whitespace", make_step<WhitespaceStep>},
     {"WhitespaceSplit", make_step<WhitespaceSplitStep>},
+    {"CharDelimiterSplit", make_step<CharDelimiterStep>},
+    {"FixedLength", make_step<FixedLengthStep>},
+    {"UnicodeScripts", make_step<UnicodeScriptsStep>},
     {"Digits", make_step<DigitsStep>},
     {"Punctuation", make_step<PunctuationStep>},
     {"BertPreTokenizer", make_step<BertStep>},
 };
 
 constexpr std::string_view kKnown =
-    "Sequence, ByteLevel, Split, Metaspace, Whitespace, WhitespaceSplit, Digits, Punctuation, "
-    "BertPreTokenizer";
+    "Sequence, ByteLevel, Split, Metaspace, Whitespace, WhitespaceSplit, CharDelimiterSplit, "
+    "FixedLength, UnicodeScripts, Digits, Punctuation, BertPreTokenizer";
 
 }  // namespace
 

@@ -86,6 +86,16 @@ void merge_runs(std::vector<Part>& parts) {
 
 }  // namespace
 
+void find_literal(std::string_view text,
+                  std::string_view literal,
+                  std::vector<TextRange>& matches) {
+  size_t at = text.find(literal);
+  while (at != std::string_view::npos) {
+    matches.push_back({at, at + literal.size()});
+    at = text.find(literal, at + literal.size());
+  }
+}
+
 Pattern::Pattern(const JsonReader& component) {
   const JsonReader pattern = component.object("pattern");
   if (const auto text = pattern.optional_string("String"); text && !text->empty()) {
@@ -105,11 +115,7 @@ void Pattern::find_all(std::string_view text, std::vector<TextRange>& matches) c
     regex_->find_all(text, matches);
     return;
   }
-  size_t at = text.find(literal_);
-  while (at != std::string_view::npos) {
-    matches.push_back({at, at + literal_.size()});
-    at = text.find(literal_, at + literal_.size());
-  }
+  find_literal(text, literal_, matches);
 }
 
 SplitBehavior read_split_behavior(const JsonReader& component, SplitBehavior fallback) {

@@ -13,6 +13,9 @@
 
 namespace tgi {
 
+// Where `literal`, which is not empty, is in the text, in order and without overlap.
+void find_literal(std::string_view text, std::string_view literal, std::vector<TextRange>& matches);
+
 // {"String": "..."} or {"Regex": "..."}. Immutable.
 class Pattern {
  public:
