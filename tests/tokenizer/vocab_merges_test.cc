@@ -113,6 +113,41 @@ TEST_CASE("added tokens and ends come from the files beside them") {
   CHECK(tokenizer->decode(std::vector<int32_t>{600, 601}, true) == "<tool>");
 }
 
+TEST_CASE("roberta's class has its tokens around a text") {
+  Folder folder = golden_folder("RobertaTokenizer");
+  CHECK_THAT(refusal(folder), Catch::Contains("expected sep_token \"</s>\" among its"));
+  Json vocab = parse_json(folder.texts["vocab.json"]);
+  const auto begin = static_cast<int32_t>(vocab.size());
+  for (const char* const token : {"<s>", "</s>", "<unk>", "<mask>", "[SEP]"}) {
+    vocab[token] = vocab.size();
+  }
+  folder.texts["vocab.json"] = vocab.dump();
+  const auto plain = json_with(nullptr, byte_level(false, true));
+  const std::vector<int32_t> inner = plain->encode("Hello  world", false);
+  const auto around = [&](int32_t end) {
+    std::vector<int32_t> out = inner;
+    out.insert(out.begin(), begin);
+    out.push_back(end);
+    return out;
+  };
+  for (const char* const config : {R"({"tokenizer_class": "RobertaTokenizer"})",
+                                   R"({"tokenizer_class": "RobertaTokenizerFast"})", "{}"}) {
+    folder.texts["tokenizer_config.json"] = config;
+    folder.texts["config.json"] = R"({"model_type": "roberta"})";
+    const auto tokenizer = load_tokenizer(folder);
+    CHECK(tokenizer->encode("Hello  world", true) == around(begin + 1));
+    CHECK(tokenizer->encode("Hello  world", false) == inner);
+    CHECK(tokenizer->is_special(begin));
+    CHECK(tokenizer->encode("<mask>", false) == std::vector<int32_t>{begin + 3});
+  }
+  // What tokenizer_config.json does not say.
+  folder.texts["special_tokens_map.json"] =
+      R"({"sep_token": {"content": "[SEP]", "lstrip": false}, "cls_token": "<s>"})";
+  CHECK(load_tokenizer(folder)->encode("Hello  world", true) == around(begin + 4));
+  folder.texts["tokenizer_config.json"] = R"({"sep_token": "</s>"})";
+  CHECK(load_tokenizer(folder)->encode("Hello  world", true) == around(begin + 1));
+}
+
 TEST_CASE("a vocab.json or a merges.txt that is none is refused with the place") {
   Folder folder = golden_folder("GPT2Tokenizer");
   folder.texts["merges.txt"] = "#version: 0.2\na b\nabc\n";

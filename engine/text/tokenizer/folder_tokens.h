@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "base/json.h"
 #include "engine/text/tokenizer/tokenizer_config.h"
@@ -14,6 +15,11 @@ struct FolderToken {
   std::string content;
   bool lstrip = false;
 };
+
+// What the folder's files say, or the class's own.
+inline std::string chosen(const std::string& configured, std::string_view fallback) {
+  return configured.empty() ? std::string(fallback) : configured;
+}
 
 // The "added_tokens" of a tokenizer.json: those that the folder's files list, then these that the
 // vocabulary has and that are not listed, as special ones.

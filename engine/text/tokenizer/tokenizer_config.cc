@@ -13,6 +13,8 @@
 namespace tgi {
 namespace {
 
+constexpr const char* kSpecialTokensFile = "special_tokens_map.json";
+
 int32_t check_id(int64_t id, const std::string& path) {
   if (id >= 0 && id <= Vocabulary::kHighestId) return static_cast<int32_t>(id);
   throw Error(Code::kInvalidArgument, fmt::format("{}: expected a token id from 0 to {}, got {}",
@@ -24,6 +26,26 @@ std::string read_token(const JsonReader& config, std::string_view key) {
   if (!config.has(key)) return "";
   if (config.json().at(std::string(key)).is_object()) return config.object(key).string("content");
   return config.string(key);
+}
+
+// special_tokens_map.json has what tokenizer_config.json does not say.
+void fill_token(const JsonReader& reader, std::string_view key, std::string& token) {
+  if (token.empty()) token = read_token(reader, key);
+}
+
+void fill_tokens(const JsonReader& reader, TokenizerConfig& config) {
+  fill_token(reader, "bos_token", config.bos_token);
+  fill_token(reader, "eos_token", config.eos_token);
+  fill_token(reader, "unk_token", config.unk_token);
+}
+
+// Those that encoders put around texts.
+template <typename Config>
+void fill_outer_tokens(const JsonReader& reader, Config& config) {
+  fill_token(reader, "cls_token", config.cls_token);
+  fill_token(reader, "sep_token", config.sep_token);
+  fill_token(reader, "pad_token", config.pad_token);
+  fill_token(reader, "mask_token", config.mask_token);
 }
 
 std::optional<bool> optional_boolean(const JsonReader& config, std::string_view key) {
@@ -72,9 +94,7 @@ void read_added_tokens(const JsonReader& tokens, TokenizerConfig& config) {
 void read_config(const JsonReader& reader, TokenizerConfig& config) {
   config.add_bos_token = optional_boolean(reader, "add_bos_token");
   config.add_eos_token = optional_boolean(reader, "add_eos_token");
-  config.bos_token = read_token(reader, "bos_token");
-  config.eos_token = read_token(reader, "eos_token");
-  config.unk_token = read_token(reader, "unk_token");
+  fill_tokens(reader, config);
   config.legacy = reader.boolean_or("legacy", true);
   if (reader.has("added_tokens_decoder")) {
     read_added_tokens_decoder(reader.object("added_tokens_decoder"), config);
@@ -83,10 +103,7 @@ void read_config(const JsonReader& reader, TokenizerConfig& config) {
 
 void read_vocab_txt_members(const JsonReader& reader, VocabTxtConfig& config) {
   config.tokenizer_class = reader.string_or("tokenizer_class", "");
-  config.cls_token = read_token(reader, "cls_token");
-  config.sep_token = read_token(reader, "sep_token");
-  config.pad_token = read_token(reader, "pad_token");
-  config.mask_token = read_token(reader, "mask_token");
+  fill_outer_tokens(reader, config);
   config.do_lower_case = reader.boolean_or("do_lower_case", true);
   config.tokenize_chinese_chars = reader.boolean_or("tokenize_chinese_chars", true);
   config.strip_accents = optional_boolean(reader, "strip_accents");
@@ -161,6 +178,7 @@ void read_members(const FileSource& files,
 TokenizerConfig read_tokenizer_config(const FileSource& files) {
   TokenizerConfig config;
   read_members(files, "tokenizer_config.json", read_config, config);
+  read_members(files, kSpecialTokensFile, fill_tokens, config);
   read_members(files, "added_tokens.json", read_added_tokens, config);
   return config;
 }
@@ -171,10 +189,12 @@ VocabMergesConfig read_vocab_merges_config(const FileSource& files) {
       files, "tokenizer_config.json",
       [](const JsonReader& reader, VocabMergesConfig& out) {
         out.tokenizer_class = reader.string_or("tokenizer_class", "");
-        out.pad_token = read_token(reader, "pad_token");
+        fill_outer_tokens(reader, out);
+        out.trim_offsets = reader.boolean_or("trim_offsets", true);
         out.add_prefix_space = reader.boolean_or("add_prefix_space", false);
       },
       config);
+  read_members(files, kSpecialTokensFile, fill_outer_tokens<VocabMergesConfig>, config);
   read_members(
       files, "config.json",
       [](const JsonReader& reader, VocabMergesConfig& out) {
@@ -194,6 +214,7 @@ TiktokenConfig read_tiktoken_config(const FileSource& files) {
 VocabTxtConfig read_vocab_txt_config(const FileSource& files) {
   VocabTxtConfig config;
   read_members(files, "tokenizer_config.json", read_vocab_txt_members, config);
+  read_members(files, kSpecialTokensFile, fill_outer_tokens<VocabTxtConfig>, config);
   return config;
 }
 

@@ -1,4 +1,4 @@
-// What the tokenizers need of tokenizer_config.json and added_tokens.json.
+// What the tokenizers need of tokenizer_config.json, special_tokens_map.json and added_tokens.json.
 #pragma once
 
 #include <cstdint>
@@ -38,8 +38,12 @@ struct VocabTxtConfig {
 struct VocabMergesConfig {
   std::string tokenizer_class;  // "": by the model's type
   std::string model_type;       // of config.json
+  std::string cls_token;        // "": the class's own; so are the next ones
+  std::string sep_token;
   std::string pad_token;
+  std::string mask_token;
   bool add_prefix_space = false;
+  bool trim_offsets = true;
 };
 
 // What tiktoken.h needs besides.

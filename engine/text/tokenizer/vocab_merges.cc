@@ -22,6 +22,13 @@ struct VocabMergesClass {
   std::string_view pattern{};   // what texts are cut by; "": by that of ByteLevel
   bool normalizes = false;      // to NFC
   std::string_view unknown = "<|endoftext|>";
+  std::string_view begin = unknown;
+  std::string_view end = unknown;
+  // Around a text: with two of the latter between a pair. "": nothing is.
+  std::string_view cls{};
+  std::string_view sep{};
+  std::string_view pad{};
+  std::string_view mask{};
 };
 
 constexpr std::string_view kQwen2Pattern =
@@ -31,6 +38,15 @@ constexpr VocabMergesClass kVocabMergesClasses[] = {
     {.name = "GPT2Tokenizer", .model_type = "gpt2"},
     {.name = "CodeGenTokenizer", .model_type = "codegen"},
     {.name = "Qwen2Tokenizer", .model_type = "qwen2", .pattern = kQwen2Pattern, .normalizes = true},
+    {.name = "RobertaTokenizer",
+     .model_type = "roberta",
+     .unknown = "<unk>",
+     .begin = "<s>",
+     .end = "</s>",
+     .cls = "<s>",
+     .sep = "</s>",
+     .pad = "<pad>",
+     .mask = "<mask>"},
 };
 
 const VocabMergesClass& vocab_merges_class_of(const VocabMergesConfig& config) {
@@ -120,6 +136,33 @@ Json pre_tokenizer_of(const VocabMergesClass& row, bool add_prefix_space) {
   return {{"type", "Sequence"}, {"pretokenizers", {split, byte_level(add_prefix_space, false)}}};
 }
 
+Json post_byte_level() {
+  return {{"type", "ByteLevel"},
+          {"add_prefix_space", true},
+          {"trim_offsets", false},
+          {"use_regex", true}};
+}
+
+// [token, id]
+Json require_pair(const Vocabulary& vocabulary, const std::string& token, std::string_view key) {
+  if (const int32_t id = vocabulary.find(token); id >= 0) return {token, id};
+  throw Error(Code::kInvalidArgument,
+              fmt::format("vocab.json: expected {} \"{}\" among its {} tokens; "
+                          "tokenizer_config.json says what it is if it is another token",
+                          key, token, vocabulary.size()));
+}
+
+Json roberta_processing(const Vocabulary& vocabulary,
+                        const std::string& cls,
+                        const std::string& sep,
+                        const VocabMergesConfig& more) {
+  return {{"type", "RobertaProcessing"},
+          {"sep", require_pair(vocabulary, sep, "sep_token")},
+          {"cls", require_pair(vocabulary, cls, "cls_token")},
+          {"trim_offsets", more.trim_offsets},
+          {"add_prefix_space", more.add_prefix_space}};
+}
+
 }  // namespace
 
 TokenizerJson read_vocab_merges(const FileSource& files,
@@ -131,24 +174,24 @@ TokenizerJson read_vocab_merges(const FileSource& files,
   out.has_vocab = true;
   out.merges = read_from(files, "merges.txt", read_merges);
   out.has_merges = true;
-  const auto chosen = [&](const std::string& configured) {
-    return configured.empty() ? std::string(row.unknown) : configured;
-  };
-  const FolderToken special[] = {{chosen(config.bos_token)},
-                                 {chosen(config.eos_token)},
-                                 {chosen(config.unk_token)},
-                                 {more.pad_token}};
-  out.tree = {{"version", "1.0"},
-              {"added_tokens", added_tokens_of_folder(config, out.vocabulary, special)},
-              {"normalizer", row.normalizes ? Json{{"type", "NFC"}} : Json(nullptr)},
-              {"pre_tokenizer", pre_tokenizer_of(row, more.add_prefix_space)},
-              {"post_processor",
-               {{"type", "ByteLevel"},
-                {"add_prefix_space", true},
-                {"trim_offsets", false},
-                {"use_regex", true}}},
-              {"decoder", byte_level(true, true)},
-              {"model", {{"type", "BPE"}, {"fuse_unk", false}, {"byte_fallback", false}}}};
+  const std::string cls = chosen(more.cls_token, row.cls);
+  const std::string sep = chosen(more.sep_token, row.sep);
+  const FolderToken special[] = {{chosen(config.bos_token, row.begin)},
+                                 {chosen(config.eos_token, row.end)},
+                                 {chosen(config.unk_token, row.unknown)},
+                                 {cls},
+                                 {sep},
+                                 {chosen(more.pad_token, row.pad)},
+                                 {chosen(more.mask_token, row.mask)}};
+  out.tree = {
+      {"version", "1.0"},
+      {"added_tokens", added_tokens_of_folder(config, out.vocabulary, special)},
+      {"normalizer", row.normalizes ? Json{{"type", "NFC"}} : Json(nullptr)},
+      {"pre_tokenizer", pre_tokenizer_of(row, more.add_prefix_space)},
+      {"post_processor",
+       row.cls.empty() ? post_byte_level() : roberta_processing(out.vocabulary, cls, sep, more)},
+      {"decoder", byte_level(true, true)},
+      {"model", {{"type", "BPE"}, {"fuse_unk", false}, {"byte_fallback", false}}}};
   return out;
 }
 

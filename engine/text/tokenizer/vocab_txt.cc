@@ -104,10 +104,6 @@ int32_t require_token(const Vocabulary& vocabulary,
                           key, token, vocabulary.size()));
 }
 
-std::string chosen(const std::string& configured, std::string_view fallback) {
-  return configured.empty() ? std::string(fallback) : configured;
-}
-
 Json make_template(const std::string& cls,
                    int32_t cls_id,
                    const std::string& sep,
