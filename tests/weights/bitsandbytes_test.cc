@@ -302,6 +302,25 @@ TEST_CASE("a matrix that bitsandbytes skipped is plain in the file, whatever con
   CHECK(load_matrix(plain, plain.spec(), {0, 6}, {0, 64}).weight.format == "dense");
 }
 
+TEST_CASE("experts and routers are no linears of transformers 5") {
+  const auto bits_of = [](const std::string& module, const Json& version) {
+    MatrixSpec spec{.name = module + ".weight", .rows = 64, .cols = 128};
+    const Json config = {{"quantization_config", {{"load_in_8bit", true}}},
+                         {"transformers_version", version}};
+    return find_weight_format(JsonReader(config, "")).form_of(config, spec).bits;
+  };
+  for (const char* const module :
+       {"model.layers.0.mlp.experts.1.up_proj", "model.layers.0.mlp.gate",
+        "model.layers.0.block_sparse_moe.experts.0.w1", "model.layers.0.mlp.router"}) {
+    INFO(module);
+    CHECK(bits_of(module, "5.24.0") == 0);
+    CHECK(bits_of(module, "4.57.1") == 8);
+    CHECK(bits_of(module, nullptr) == 8);
+  }
+  CHECK(bits_of("model.layers.0.mlp.shared_expert_gate", "5.24.0") == 8);
+  CHECK(bits_of("model.layers.0.mlp.shared_expert.gate_proj", "5.24.0") == 8);
+}
+
 TEST_CASE("modules that bitsandbytes leaves alone are named as transformers names them") {
   const auto quantised = [](const Json& skipped, MatrixKind kind = MatrixKind::kLayer) {
     const Json quantization = {{"quant_method", "bitsandbytes"},

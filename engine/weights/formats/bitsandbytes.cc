@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <span>
 #include <string>
 #include <vector>
@@ -52,8 +53,19 @@ struct BitsAndBytesConfig {
   bool is_nf4 = false;
   bool keeps_numbers = false;  // has_fp16_weight: whether they are rounded is up to the tensors
   bool skips_only_named = false;
+  bool keeps_experts = false;
   std::vector<std::string> skipped{};
 };
+
+constexpr int kVersionOfExpertParameters = 5;
+
+// Of the transformers that wrote the file; 0: it does not say.
+int major_version(const Json& config) {
+  const std::string version = JsonReader(config, "").string_or("transformers_version", "");
+  int out = 0;
+  (void)std::from_chars(version.data(), version.data() + version.size(), out);
+  return out;
+}
 
 bool is_set(const JsonReader& quantization, std::string_view name, std::string_view private_name) {
   return quantization.boolean_or(name_in_use(quantization, {name, private_name}), false);
@@ -84,7 +96,9 @@ BitsAndBytesConfig read_bitsandbytes(const JsonReader& quantization) {
 }
 
 BitsAndBytesConfig read_bitsandbytes(const Json& config) {
-  return read_bitsandbytes(quantization_of(config));
+  BitsAndBytesConfig out = read_bitsandbytes(quantization_of(config));
+  out.keeps_experts = major_version(config) >= kVersionOfExpertParameters;
+  return out;
 }
 
 // Files of before transformers 4.32 don't name the method.
@@ -115,12 +129,20 @@ bool is_named(const std::string& name, std::string_view module) {
   return matches_target(fmt::format(R"(re:(?:{})(?:(?<=\.)|(?=\.|$)))", name), module);
 }
 
+// Parameters of modules that hold all experts of a layer or choose among them, and are no linears:
+// written under the names of linears all the same.
+bool is_of_experts(std::string_view module) {
+  return module.find(".experts.") != std::string_view::npos || module.ends_with(".gate") ||
+         module.ends_with(".router");
+}
+
 // Whether transformers would have quantised it. Memory is planned by this; what a matrix is read as
 // is up to its tensors.
 bool is_meant(const BitsAndBytesConfig& config, const MatrixSpec& spec) {
   if (spec.kind == MatrixKind::kEmbedding) return false;
   if (spec.kind == MatrixKind::kHead && !config.skips_only_named) return false;
   if (spec.stack.count > 0 && !spec.stack.is_flat) return false;  // of no module
+  if (config.keeps_experts && is_of_experts(module_name(spec))) return false;
   return std::ranges::none_of(
       config.skipped, [&](const std::string& name) { return is_named(name, module_name(spec)); });
 }
