@@ -304,7 +304,7 @@ TEST_CASE("a matrix that bitsandbytes skipped is plain in the file, whatever con
 
 TEST_CASE("experts and routers are no linears of transformers 5") {
   const auto bits_of = [](const std::string& module, const Json& version) {
-    MatrixSpec spec{.name = module + ".weight", .rows = 64, .cols = 128};
+    MatrixSpec spec{.name = module + ".weight", .prefix = "", .rows = 64, .cols = 128};
     const Json config = {{"quantization_config", {{"load_in_8bit", true}}},
                          {"transformers_version", version}};
     return find_weight_format(JsonReader(config, "")).form_of(config, spec).bits;
