@@ -103,6 +103,11 @@ TEST_CASE("spans go through what changes a text before it is cut") {
       R"({"added_tokens": [{"id": 12, "content": "<x>", "single_word": false,
       "lstrip": true, "rstrip": true, "normalized": false, "special": true}]})";
   CHECK(spans_with(swallows, "a  <x> b") == "0-1 1-7 7-8");
+  const std::string inserted =
+      R"({"normalizer": {"type": "Replace", "pattern": {"Regex": "^"}, "content": "▁"},
+      "added_tokens": [{"id": 12, "content": "<x>", "single_word": false,
+      "lstrip": false, "rstrip": false, "normalized": false, "special": true}]})";
+  CHECK(spans_with(inserted, "a<x>b") == "0-1 1-4 4-4 4-5");
 }
 
 // For work on tokenizers: TGI_TOKENIZER_CASES=<file printed by make_tokenizer_goldens --any>.

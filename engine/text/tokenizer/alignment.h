@@ -34,11 +34,13 @@ class AlignmentWriter {
     written_.insert(written_.end(), first, first + static_cast<std::ptrdiff_t>(count));
   }
 
-  // They all have the place of the byte `at` of the old text.
+  // They all have the place of the byte `at` of the old text; where there is none, an empty one
+  // where the text begins.
   void place(size_t at, size_t count) {
     if (alignment_ == nullptr) return;
+    const size_t begin = alignment_->empty() ? 0 : alignment_->front().begin;
     written_.insert(written_.end(), count,
-                    at < alignment_->size() ? (*alignment_)[at] : TextRange{0, 0});
+                    at < alignment_->size() ? (*alignment_)[at] : TextRange{begin, begin});
   }
 
   void finish() {
