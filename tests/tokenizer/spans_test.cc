@@ -99,6 +99,20 @@ TEST_CASE("spans go through what changes a text before it is cut") {
   const std::string trimmed = R"({"pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": true},
       "post_processor": {"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true}})";
   CHECK(spans_with(trimmed, "a a") == "0-1 2-3");
+  const std::string two_spaces =
+      R"({"pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": true},
+      "post_processor": {"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true},
+      "model": {"vocab": {"ĠĠ": 12}, "merges": [["Ġ", "Ġ"], ["Ġ", "a"]]}})";
+  CHECK(spans_with(two_spaces, "   a") == "2-2 3-4");
+  // Unknown are a character and what marks its place, together.
+  const std::string prefixed = R"({"model": {"continuing_subword_prefix": "##",
+      "vocab": {"##x": 12, "##a": 13}, "merges": []}})";
+  CHECK(spans_with(prefixed, "xxa") == "0-1 1-2 2-3");
+  CHECK(spans_with(prefixed, "xaaé") == "0-1 1-2 2-3 3-4");
+  const std::string ended = R"({"model": {"end_of_word_suffix": "</w>", "fuse_unk": true,
+      "vocab": {"a</w>": 12}, "merges": []}})";
+  CHECK(spans_with(ended, "xb") == "0-2");
+  CHECK(spans_with(ended, "axb") == "0-1 1-3");
   const std::string swallows =
       R"({"added_tokens": [{"id": 12, "content": "<x>", "single_word": false,
       "lstrip": true, "rstrip": true, "normalized": false, "special": true}]})";

@@ -20,16 +20,18 @@ size_t BpeModel::size_of_token(std::string_view rest,
                                bool is_last) const {
   if (rest.empty()) return 0;
   std::string_view token = vocabulary_.token_of(id);
-  const auto is_known = [&](std::string_view character) {
-    return vocabulary_.find(character) >= 0 ||
-           (byte_fallback_ && byte_token_[static_cast<unsigned char>(character[0])] >= 0);
+  // As a character is looked up before anything is merged: with what marks its place in the piece.
+  const auto is_known = [&](size_t at) {
+    std::string symbol(rest.substr(at, utf8_size(rest[at])));
+    if (byte_fallback_ && byte_token_[static_cast<unsigned char>(symbol[0])] >= 0) return true;
+    const bool ends_piece = at + symbol.size() == rest.size();
+    if (!is_first || at > 0) symbol.insert(0, prefix_);
+    if (ends_piece) symbol += suffix_;
+    return vocabulary_.find(symbol) >= 0;
   };
-  const auto character_at = [&](size_t at) { return rest.substr(at, utf8_size(rest[at])); };
-  if (id == unk_id_ && !is_known(character_at(0))) {
-    size_t size = character_at(0).size();
-    while (fuse_unk_ && size < rest.size() && !is_known(character_at(size))) {
-      size += character_at(size).size();
-    }
+  if (id == unk_id_ && !is_known(0)) {
+    size_t size = utf8_size(rest[0]);
+    while (fuse_unk_ && size < rest.size() && !is_known(size)) size += utf8_size(rest[size]);
     return size;
   }
   // They stand in the vocabulary, not in the text.

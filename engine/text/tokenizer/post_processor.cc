@@ -59,7 +59,8 @@ void trim_span(const std::string& token, bool leaves_first_space, bool is_first,
   int64_t leading = count(is_space.begin(), is_space.end());
   const int64_t trailing = count(is_space.rbegin(), is_space.rend());
   if (leading > 0) {
-    if ((is_first || span.start == 0) && leaves_first_space) --leading;
+    // One space may have been put there; of more, none was.
+    if ((is_first || span.start == 0) && leaves_first_space && leading == 1) leading = 0;
     span.start = std::min(span.start + leading, span.stop);
   }
   if (trailing > 0 && span.stop >= trailing) {
