@@ -12,6 +12,7 @@
 #include "tests/conformance/device_case.h"
 #include "tests/conformance/harness.h"
 #include "tests/conformance/steps.h"
+#include "tests/conformance/taken_rows.h"
 
 namespace tgi {
 namespace {
@@ -174,52 +175,16 @@ class EntriesRun {
   }
 
   int64_t out_width() const { return int64_t{setup_.num_heads} * setup_.head_dim; }
-  int64_t first_row(size_t sequence) const {
-    int64_t row = 0;
-    for (size_t i = 0; i < sequence; ++i) row += setup_.lengths[i];
-    return row;
-  }
 
   void run_one(const std::vector<int32_t>& step) {
-    Batch batch;
-    batch.clear();
-    std::vector<int64_t> rows;
-    for (size_t i = 0; i < step.size(); ++i) {
-      if (step[i] == 0) continue;
-      const auto slot = static_cast<int32_t>(i);
-      if (done_[i] == 0) batch.slot_starts.emplace_back().slot = slot;
-      for (int32_t position = done_[i]; position < done_[i] + step[i]; ++position) {
-        if (position % setup_.block_size == 0) {
-          batch.block_appends.push_back(
-              {.slot = slot, .index = position / setup_.block_size, .block = free_blocks_.back()});
-          free_blocks_.pop_back();
-        }
-        batch.token_ids.push_back(0);
-        batch.positions.push_back(position);
-        rows.push_back(first_row(i) + position);
-      }
-      batch.slots.push_back(slot);
-      batch.cu_seqlens_q.push_back(batch.num_tokens());
-      done_[i] += step[i];
-      batch.context_lens.push_back(done_[i]);
-    }
-    if (rows.empty()) return;
-    const Floats got = run_rows(batch, rows);
-    for (size_t i = 0; i < rows.size(); ++i) {
-      std::copy_n(got.begin() + static_cast<int64_t>(i) * out_width(), out_width(),
-                  output_.begin() + rows[i] * out_width());
-    }
+    const TakenRows taken = take_rows(step, setup_.lengths, setup_.block_size, done_, free_blocks_);
+    if (taken.rows.empty()) return;
+    put_rows(run_rows(taken.batch, taken.rows), taken.rows, out_width(), output_);
   }
 
   Floats run_rows(const Batch& batch, const std::vector<int64_t>& rows) {
     const auto tensor = [&](const Floats& values, int64_t width) {
-      Floats taken;
-      for (const int64_t row : rows) {
-        taken.insert(taken.end(), values.begin() + row * width, values.begin() + (row + 1) * width);
-      }
-      DeviceTensor out(device_, std::ssize(rows), width, device_.info().activation_dtype);
-      out.write(taken);
-      return out;
+      return tensor_of_rows(device_, values, width, rows);
     };
     const auto vector = [&](const Floats& values, int64_t count) {
       DeviceTensor out(device_, 1, count, DType::kF32);
