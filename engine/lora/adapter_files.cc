@@ -116,12 +116,14 @@ class Opener {
     const ModuleTarget* target = sites_.find(name.module);
     // What changes no answer of the base changes none when it is adapted: BERT's pooler.
     const bool is_bias = name.kind == AdapterTensor::kBias;
-    const std::string stored = std::string(name.module) + (is_bias ? kBias : ".weight");
-    if (target == nullptr && is_of_task_head(model_, stored)) {
-      return report("of the head of the model's task, whose adapters are not supported",
-                    tensor.name, Code::kUnsupported);
+    if (target == nullptr) {
+      const std::string stored = std::string(name.module) + (is_bias ? kBias : ".weight");
+      if (is_of_task_head(model_, stored)) {
+        return report("of the head of the model's task, whose adapters are not supported",
+                      tensor.name, Code::kUnsupported);
+      }
+      if (is_ignored(model_, stored)) return check_numbers(tensor);
     }
-    if (target == nullptr && is_ignored(model_, stored)) return check_numbers(tensor);
     if (is_bias && is_base_bias(tensor, name.module)) return;
     if (target == nullptr) return report(kNoSuchLinear, tensor.name);
     if (name.kind == AdapterTensor::kWeight) return check_copy(tensor, *target);

@@ -44,22 +44,6 @@ bool ends_with(std::string_view name, std::string_view tensor) {
   return !tensor.empty() && name.ends_with(tensor);
 }
 
-}  // namespace
-
-bool is_of_task_head(const LoadedConfig& model, std::string_view name) {
-  for (const HeadSpec& head : heads_of(model)) {
-    if (head.task != model.task) continue;
-    for (const HeadLayer& layer : head.layers) {
-      for (const std::string_view part : {layer.weight, layer.bias, layer.norm, layer.norm_bias}) {
-        if (ends_with(name, part)) return true;
-      }
-    }
-  }
-  return false;
-}
-
-namespace {
-
 // The head that draws tokens is not used, that of the task is read elsewhere.
 bool is_of_a_head(const LoadedConfig& model, std::string_view name) {
   for (const TensorSpec& spec : model.tensors()) {
@@ -102,28 +86,6 @@ bool is_of_unread_expert(const LoadedConfig& model, std::string_view name) {
   }
   return false;
 }
-
-}  // namespace
-
-bool is_ignored(const LoadedConfig& model, std::string_view name) {
-  const Architecture& architecture = *model.architecture;
-  const std::string_view inner = without("model.", name);
-  const int32_t after =
-      std::max(model.config.layers_after_last, model.text->ignores_layer_after_last ? 1 : 0);
-  for (int32_t i = 0; i < after; ++i) {
-    if (is_of_layer(model, name, int64_t{model.config.num_layers} + i)) return true;
-  }
-  if (is_of_idle_layer(model, name) || is_of_unread_expert(model, name)) return true;
-  if (model.config.gives_vectors && is_of_a_head(model, name)) return true;
-  const auto matches = [&](std::string_view pattern) {
-    if (!pattern.ends_with('*')) return name.ends_with(pattern);
-    return inner.starts_with(pattern.substr(0, pattern.size() - 1));
-  };
-  return std::ranges::any_of(architecture.ignored, matches) ||
-         std::ranges::any_of(model.text->ignored, matches);
-}
-
-namespace {
 
 std::vector<const StoredTensor*> match_vector(const LoadedConfig& model,
                                               const TensorEntry& entry,
@@ -212,16 +174,42 @@ std::vector<std::string> unused_names(const LoadedConfig& model,
   return out;
 }
 
-}  // namespace
-
-namespace {
-
 StackPlace stack_of(const TensorEntry& entry) {
   if (!entry.spec->stacked) return {};
   return {.index = entry.expert, .count = entry.num_stacked, .is_flat = entry.spec->flat};
 }
 
 }  // namespace
+
+bool is_of_task_head(const LoadedConfig& model, std::string_view name) {
+  for (const HeadSpec& head : heads_of(model)) {
+    if (head.task != model.task) continue;
+    for (const HeadLayer& layer : head.layers) {
+      for (const std::string_view part : {layer.weight, layer.bias, layer.norm, layer.norm_bias}) {
+        if (ends_with(name, part)) return true;
+      }
+    }
+  }
+  return false;
+}
+
+bool is_ignored(const LoadedConfig& model, std::string_view name) {
+  const Architecture& architecture = *model.architecture;
+  const std::string_view inner = without("model.", name);
+  const int32_t after =
+      std::max(model.config.layers_after_last, model.text->ignores_layer_after_last ? 1 : 0);
+  for (int32_t i = 0; i < after; ++i) {
+    if (is_of_layer(model, name, int64_t{model.config.num_layers} + i)) return true;
+  }
+  if (is_of_idle_layer(model, name) || is_of_unread_expert(model, name)) return true;
+  if (model.config.gives_vectors && is_of_a_head(model, name)) return true;
+  const auto matches = [&](std::string_view pattern) {
+    if (!pattern.ends_with('*')) return name.ends_with(pattern);
+    return inner.starts_with(pattern.substr(0, pattern.size() - 1));
+  };
+  return std::ranges::any_of(architecture.ignored, matches) ||
+         std::ranges::any_of(model.text->ignored, matches);
+}
 
 MatrixSpec matrix_spec(const LoadedConfig& model, const TensorEntry& entry) {
   return {.name = entry.name,
