@@ -115,7 +115,7 @@ TEST_CASE("added tokens and ends come from the files beside them") {
 
 TEST_CASE("roberta's class has its tokens around a text") {
   Folder folder = golden_folder("RobertaTokenizer");
-  CHECK_THAT(refusal(folder), Catch::Contains("expected sep_token \"</s>\" among its"));
+  CHECK_THAT(refusal(folder), Catch::Contains("vocab.json: expected sep_token \"</s>\" among its"));
   Json vocab = parse_json(folder.texts["vocab.json"]);
   const auto begin = static_cast<int32_t>(vocab.size());
   for (const char* const token : {"<s>", "</s>", "<unk>", "<mask>", "[SEP]"}) {

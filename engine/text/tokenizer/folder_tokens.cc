@@ -1,7 +1,11 @@
 #include "engine/text/tokenizer/folder_tokens.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
+
+#include "base/error.h"
 
 namespace tgi {
 namespace {
@@ -12,6 +16,17 @@ Json added_token(int32_t id, const std::string& content, bool lstrip) {
 }
 
 }  // namespace
+
+int32_t require_token(const Vocabulary& vocabulary,
+                      const std::string& token,
+                      std::string_view key,
+                      std::string_view place) {
+  if (const int32_t id = vocabulary.find(token); id >= 0) return id;
+  throw Error(Code::kInvalidArgument,
+              fmt::format("expected {} \"{}\" {}; tokenizer_config.json says what it is if it is "
+                          "another token",
+                          key, token, place));
+}
 
 Json added_tokens_of_folder(const TokenizerConfig& config,
                             const Vocabulary& vocabulary,

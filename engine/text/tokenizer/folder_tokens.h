@@ -1,6 +1,7 @@
 // Special and added tokens of folders that have no tokenizer.json, as one would list them.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,6 +21,13 @@ struct FolderToken {
 inline std::string chosen(const std::string& configured, std::string_view fallback) {
   return configured.empty() ? std::string(fallback) : configured;
 }
+
+// The id of the token that is the folder's `key`. Throws kInvalidArgument saying in which `place`
+// it was expected.
+int32_t require_token(const Vocabulary& vocabulary,
+                      const std::string& token,
+                      std::string_view key,
+                      std::string_view place);
 
 // The "added_tokens" of a tokenizer.json: those that the folder's files list, then these that the
 // vocabulary has and that are not listed, as special ones.

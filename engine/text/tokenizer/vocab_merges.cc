@@ -120,10 +120,10 @@ auto read_from(const FileSource& files, const std::string& name, const Read& rea
   }
 }
 
-Json byte_level(bool add_prefix_space, bool cuts) {
+Json byte_level(bool add_prefix_space, bool cuts, bool trims = true) {
   return {{"type", "ByteLevel"},
           {"add_prefix_space", add_prefix_space},
-          {"trim_offsets", true},
+          {"trim_offsets", trims},
           {"use_regex", cuts}};
 }
 
@@ -136,29 +136,21 @@ Json pre_tokenizer_of(const VocabMergesClass& row, bool add_prefix_space) {
   return {{"type", "Sequence"}, {"pretokenizers", {split, byte_level(add_prefix_space, false)}}};
 }
 
-Json post_byte_level() {
-  return {{"type", "ByteLevel"},
-          {"add_prefix_space", true},
-          {"trim_offsets", false},
-          {"use_regex", true}};
-}
-
-// [token, id]
-Json require_pair(const Vocabulary& vocabulary, const std::string& token, std::string_view key) {
-  if (const int32_t id = vocabulary.find(token); id >= 0) return {token, id};
-  throw Error(Code::kInvalidArgument,
-              fmt::format("vocab.json: expected {} \"{}\" among its {} tokens; "
-                          "tokenizer_config.json says what it is if it is another token",
-                          key, token, vocabulary.size()));
-}
-
 Json roberta_processing(const Vocabulary& vocabulary,
                         const std::string& cls,
                         const std::string& sep,
                         const VocabMergesConfig& more) {
+  const std::string place = fmt::format("among its {} tokens", vocabulary.size());
+  const auto pair_of = [&](const std::string& token, std::string_view key) {
+    try {
+      return Json{token, require_token(vocabulary, token, key, place)};
+    } catch (const Error& error) {
+      throw error.in("vocab.json");
+    }
+  };
   return {{"type", "RobertaProcessing"},
-          {"sep", require_pair(vocabulary, sep, "sep_token")},
-          {"cls", require_pair(vocabulary, cls, "cls_token")},
+          {"sep", pair_of(sep, "sep_token")},
+          {"cls", pair_of(cls, "cls_token")},
           {"trim_offsets", more.trim_offsets},
           {"add_prefix_space", more.add_prefix_space}};
 }
@@ -188,8 +180,8 @@ TokenizerJson read_vocab_merges(const FileSource& files,
       {"added_tokens", added_tokens_of_folder(config, out.vocabulary, special)},
       {"normalizer", row.normalizes ? Json{{"type", "NFC"}} : Json(nullptr)},
       {"pre_tokenizer", pre_tokenizer_of(row, more.add_prefix_space)},
-      {"post_processor",
-       row.cls.empty() ? post_byte_level() : roberta_processing(out.vocabulary, cls, sep, more)},
+      {"post_processor", row.cls.empty() ? byte_level(true, true, /*trims=*/false)
+                                         : roberta_processing(out.vocabulary, cls, sep, more)},
       {"decoder", byte_level(true, true)},
       {"model", {{"type", "BPE"}, {"fuse_unk", false}, {"byte_fallback", false}}}};
   return out;

@@ -94,16 +94,6 @@ Vocabulary read_lines(std::string_view text) {
   return vocabulary;
 }
 
-int32_t require_token(const Vocabulary& vocabulary,
-                      const std::string& token,
-                      std::string_view key) {
-  if (const int32_t id = vocabulary.find(token); id >= 0) return id;
-  throw Error(Code::kInvalidArgument,
-              fmt::format("expected {} \"{}\" on one of the {} lines; tokenizer_config.json says "
-                          "what it is if it is another token",
-                          key, token, vocabulary.size()));
-}
-
 Json make_template(const std::string& cls,
                    int32_t cls_id,
                    const std::string& sep,
@@ -143,9 +133,10 @@ TokenizerJson read_vocab_txt(std::string_view text,
   const std::string cls = chosen(more.cls_token, row.cls);
   const std::string sep = chosen(more.sep_token, row.sep);
   const std::string mask = chosen(more.mask_token, row.mask);
-  require_token(vocabulary, unk, "unk_token");
-  const int32_t cls_id = require_token(vocabulary, cls, "cls_token");
-  const int32_t sep_id = require_token(vocabulary, sep, "sep_token");
+  const std::string place = fmt::format("on one of the {} lines", vocabulary.size());
+  require_token(vocabulary, unk, "unk_token", place);
+  const int32_t cls_id = require_token(vocabulary, cls, "cls_token", place);
+  const int32_t sep_id = require_token(vocabulary, sep, "sep_token", place);
 
   const FolderToken special[] = {
       {unk}, {cls}, {sep}, {chosen(more.pad_token, row.pad)}, {mask, row.mask_takes_space}};
