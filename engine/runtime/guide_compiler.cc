@@ -96,9 +96,15 @@ GuideCompiler::GuideCompiler(const Tokenizer& tokenizer,
       vocab_size_(vocab_size),
       end_token_ids_(std::move(end_token_ids)),
       dialects_(dialects),
-      is_special_(dialect::special_tokens_of(tokenizer)) {}
+      is_special_(dialect::special_tokens_of(tokenizer)),
+      has_vocabulary_(tokenizer.running_text(false) == nullptr) {}
 
 std::shared_ptr<const guide::Vocabulary> GuideCompiler::vocabulary() {
+  if (!has_vocabulary_) {
+    throw Error(Code::kUnsupported,
+                "the decoder of this tokenizer writes a token by those around it, so that answers "
+                "can't be bound to a form token by token; ask without one");
+  }
   std::call_once(vocabulary_made_, [this] {
     vocabulary_ = guide::Vocabulary::from(tokenizer_, vocab_size_, end_token_ids_);
   });

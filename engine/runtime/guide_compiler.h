@@ -52,8 +52,12 @@ class GuideCompiler {
   std::shared_ptr<const Guidance> at_least(int64_t min_tokens,
                                            std::shared_ptr<const Guidance> guidance);
 
+  // Nothing can be asked of a tokenizer whose tokens have no bytes of their own: compile throws
+  // kUnsupported.
+  bool has_vocabulary() const { return has_vocabulary_; }
+
   // Makes the vocabulary and the masks that many forms share, ahead of the first request. Takes
-  // some tens of milliseconds.
+  // some tens of milliseconds. REQUIRES: has_vocabulary().
   void warm_up();
 
   struct Counts {
@@ -79,6 +83,7 @@ class GuideCompiler {
   const std::vector<int32_t> end_token_ids_;
   const dialect::Dialects dialects_;
   const dialect::IsSpecialToken is_special_;
+  const bool has_vocabulary_;
   std::once_flag vocabulary_made_;
   std::shared_ptr<const guide::Vocabulary> vocabulary_;
 

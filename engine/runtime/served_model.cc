@@ -131,7 +131,7 @@ std::unique_ptr<ServedModel> ServedModel::load(std::unique_ptr<PreparedModel> pr
   model->guides_ = std::make_unique<GuideCompiler>(*model->tokenizer_, config.vocab_size,
                                                    config.eos_token_ids, dialects);
   // Nobody waits for it: a request that comes first makes what it needs itself.
-  if (model->vector_head_ == nullptr) {
+  if (model->vector_head_ == nullptr && model->guides_->has_vocabulary()) {
     model->warming_guides_ = std::jthread([guides = model->guides_.get()] {
       try {
         guides->warm_up();

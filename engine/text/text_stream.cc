@@ -11,7 +11,11 @@ TextStream::TextStream(const Tokenizer& tokenizer,
                        std::span<const std::string> stop,
                        bool include_stop_text,
                        TextFilter* filter)
-    : tokenizer_(&tokenizer), stop_(stop), include_stop_text_(include_stop_text), filter_(filter) {}
+    : tokenizer_(&tokenizer),
+      running_text_(tokenizer.running_text(false)),
+      stop_(stop),
+      include_stop_text_(include_stop_text),
+      filter_(filter) {}
 
 // From raw_ to text_.
 void TextStream::take_characters(bool at_end) {
@@ -21,16 +25,26 @@ void TextStream::take_characters(bool at_end) {
   if (!characters.empty()) filter_->push(characters, false, text_);
 }
 
+// Something else stands behind what was written.
+void TextStream::end_characters() {
+  if (running_text_ != nullptr) running_text_->finish(raw_);
+  take_characters(true);
+}
+
 bool TextStream::push(int32_t token_id, std::string& released) {
   if (tokenizer_->is_special(token_id)) {
     if (filter_ == nullptr) return false;
-    take_characters(true);
+    end_characters();
     std::string name;
     tokenizer_->append_bytes(token_id, false, name);
     filter_->push(name, true, text_);
   } else {
     // Never at the start of a text: a prompt came before, if only its first special token.
-    tokenizer_->append_bytes(token_id, false, raw_);
+    if (running_text_ != nullptr) {
+      running_text_->push(token_id, raw_);
+    } else {
+      tokenizer_->append_bytes(token_id, false, raw_);
+    }
     take_characters(false);
   }
   if (find_stop(released)) return true;
@@ -45,7 +59,7 @@ bool TextStream::push(int32_t token_id, std::string& released) {
 
 void TextStream::finish(std::string& released) {
   if (matched_stop_ != nullptr) return;
-  take_characters(true);
+  end_characters();
   if (filter_ != nullptr) filter_->finish(text_);
   if (find_stop(released)) return;
   released.append(text_, num_released_);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -47,10 +48,12 @@ class TextStream {
 
  private:
   void take_characters(bool at_end);
+  void end_characters();
   bool find_stop(std::string& released);
   size_t num_held_bytes() const;
 
   const Tokenizer* tokenizer_;
+  std::unique_ptr<RunningText> running_text_;  // or null
   std::span<const std::string> stop_;
   bool include_stop_text_;
   TextFilter* filter_;

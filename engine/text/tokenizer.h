@@ -13,6 +13,16 @@
 
 namespace tgi {
 
+// The text of tokens one after the other, each of which may say how those before it are written.
+// What came out at any moment is whole characters and the beginning of the text of all. Belongs to
+// one sequence.
+class RunningText {
+ public:
+  virtual ~RunningText() = default;
+  virtual void push(int32_t id, std::string& out) = 0;
+  virtual void finish(std::string& out) = 0;  // no more tokens; others may begin a text again
+};
+
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
@@ -27,6 +37,11 @@ class Tokenizer {
   // Special tokens are written out as they are spelled; whether to show them is the caller's
   // business. An id outside the vocabulary appends nothing.
   virtual void append_bytes(int32_t id, bool at_start, std::string& out) const = 0;
+
+  // For tokenizers whose tokens have no bytes of their own, so that append_bytes tells how one
+  // looks alone; null for all others. It must not outlive the tokenizer. at_start: as append_bytes
+  // has it.
+  virtual std::unique_ptr<RunningText> running_text(bool /*at_start*/) const { return nullptr; }
 
   // The whole of `ids` as text, byte errors replaced by U+FFFD.
   virtual std::string decode(std::span<const int32_t> ids, bool skip_special) const = 0;

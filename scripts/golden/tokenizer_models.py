@@ -271,6 +271,20 @@ def add_decoder_variants(add, metaspace, byte_level):
     for chain in ([byte_level, {"type": "Replace", "pattern": {"String": " "}, "content": "--"}, strip("-", 1, 0)],
                   [long, byte_level, fallback, fuse], [byte_level, metaspace, word_piece]):
         add("byte_level", decoder={"type": "Sequence", "decoders": chain})
+    bpe, cleaned = {"type": "BPEDecoder", "suffix": "er"}, {"type": "WordPiece", "prefix": "t", "cleanup": True}
+    word = {"type": "Replace", "pattern": {"String": " the"}, "content": "ee"}
+    letters = {"type": "Replace", "pattern": {"String": "ee"}, "content": "e e"}
+    sounds = {"type": "CTC", "pad_token": "e", "word_delimiter_token": "\u2581", "cleanup": True}
+    # A token's text is known when others have come.
+    for chain in ([space, fallback, fuse, strip(" ", 1, 2)], [fuse, strip("e", 0, 3), strip("h", 0, 1), space], [fuse, bpe, space],
+                  [fallback, fuse, space, word, letters, strip("e", 0, 1)], [fallback, bpe, fuse], [fallback, word_piece, bpe],
+                  [fuse, cleaned, space], [space, fallback, cleaned], [sounds], [dict(sounds, cleanup=False, pad_token="<pad>"), fuse, space],
+                  [fallback, fuse, dict(sounds, pad_token="th")], [fuse, dict(sounds, cleanup=False, word_delimiter_token=" ")],
+                  [fallback, sounds, space], [strip("e", 0, 1), sounds, word_piece]):
+        add("spm_bpe", decoder={"type": "Sequence", "decoders": chain})
+    for chain in ([byte_level, strip(" ", 1, 1)], [byte_level, fallback, word, letters], [fallback, byte_level, cleaned],
+                  [byte_level, dict(sounds, word_delimiter_token=" th"), bpe]):
+        add("byte_level", decoder={"type": "Sequence", "decoders": chain})
     add("wordpiece", decoder={"type": "Sequence", "decoders": [{"type": "WordPiece", "prefix": "##", "cleanup": True}, long, fuse,
                                                                {"type": "Replace", "pattern": {"String": " "}, "content": ""}]})
 

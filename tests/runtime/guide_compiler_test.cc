@@ -11,6 +11,7 @@
 #include "engine/runtime/served_model.h"
 #include "tests/catch.h"
 #include "tests/runtime/engine_fixture.h"
+#include "tests/text/list_tokenizer.h"
 
 namespace tgi {
 namespace {
@@ -76,7 +77,27 @@ ipc::GenerateRequest request_with(const GuideParams& guide, uint64_t seed, int64
   return out;
 }
 
+class RunningTokenizer final : public ListTokenizer {
+ public:
+  RunningTokenizer() : ListTokenizer({"<s>", "a", "b"}) {}
+  std::unique_ptr<RunningText> running_text(bool /*at_start*/) const override {
+    class Nothing final : public RunningText {
+      void push(int32_t /*id*/, std::string& /*out*/) override {}
+      void finish(std::string& /*out*/) override {}
+    };
+    return std::make_unique<Nothing>();
+  }
+};
+
 }  // namespace
+
+TEST_CASE("where tokens have no bytes of their own no form is taken") {
+  const RunningTokenizer tokenizer;
+  GuideCompiler compiler(tokenizer, 3, {0});
+  CHECK(!compiler.has_vocabulary());
+  CHECK_THAT(compile_error(compiler, pattern("a+")),
+             Catch::StartsWith("regular expression: the decoder of this tokenizer writes a token"));
+}
 
 TEST_CASE("a form is compiled once, however many ask for it at the same time") {
   GuideCompiler compiler(kTokenizer, 512, {0});

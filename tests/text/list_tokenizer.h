@@ -10,7 +10,7 @@
 namespace tgi {
 
 // A token for each string of a list; "<s>" is special.
-class ListTokenizer final : public Tokenizer {
+class ListTokenizer : public Tokenizer {
  public:
   explicit ListTokenizer(std::vector<std::string> pieces) : pieces_(std::move(pieces)) {}
   std::vector<int32_t> encode(std::string_view /*text*/, bool /*add_special*/) const override {

@@ -115,6 +115,14 @@ std::string pairs_hash(const Tokenizer& tokenizer, std::span<const std::string> 
   return fnv(packed);
 }
 
+std::string run_on(const Tokenizer& tokenizer, std::span<const int32_t> ids) {
+  std::string text;
+  const std::unique_ptr<RunningText> running = tokenizer.running_text(true);
+  for (const int32_t id : ids) running->push(id, text);
+  running->finish(text);
+  return text;
+}
+
 std::vector<std::vector<int32_t>> random_ids(const Tokenizer& tokenizer,
                                              size_t count,
                                              bool without_special) {

@@ -46,6 +46,10 @@ std::vector<std::string> encode_hashes(const Tokenizer& tokenizer,
 // the script.
 std::string pairs_hash(const Tokenizer& tokenizer, std::span<const std::string> texts);
 
+// What the text of `ids` adds up to as it runs on from its first token. REQUIRES: the tokenizer has
+// a running text.
+std::string run_on(const Tokenizer& tokenizer, std::span<const int32_t> ids);
+
 // The same lists of ids as the script's random_ids; without_special leaves out special ones.
 std::vector<std::vector<int32_t>> random_ids(const Tokenizer& tokenizer,
                                              size_t count,

@@ -84,6 +84,22 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("where a token's text depends on others a running text adds up to the reference's") {
+  size_t num_running = 0;
+  for (const Json& variant : parse_json(read_file(golden_path("variants.json")))) {
+    const std::string changed = Json{{"decoder", variant["set"].value("decoder", Json())}}.dump();
+    const auto tokenizer = load_contents(
+        "tokenizer.json", changed_golden(variant["base"].get<std::string>(), changed), "");
+    if (tokenizer->running_text(true) == nullptr) continue;
+    ++num_running;
+    INFO(changed);
+    for (const std::vector<int32_t>& ids : random_ids(*tokenizer, 400, false)) {
+      CHECK(run_on(*tokenizer, ids) == tokenizer->decode(ids, false));
+    }
+  }
+  CHECK(num_running == 18);
+}
+
 TEST_CASE("both ways to write merges mean the same") {
   const std::string path = golden_path("byte_level/tokenizer.json");
   Json lines = parse_json(read_file(path));

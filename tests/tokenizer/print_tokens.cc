@@ -4,6 +4,7 @@
 #include <array>
 #include <iostream>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "base/json.h"
@@ -12,6 +13,14 @@
 
 namespace tgi {
 namespace {
+
+std::string text_without_special(const Tokenizer& tokenizer, std::vector<int32_t> ids) {
+  std::string text = tokenizer.decode(ids, true);
+  if (tokenizer.running_text(true) == nullptr) return text;
+  std::erase_if(ids, [&](int32_t id) { return tokenizer.is_special(id); });
+  const std::string running = run_on(tokenizer, ids);
+  return running == text ? text : "unlike as it runs on: " + running;
+}
 
 Json answer(const std::string& line) {
   try {
@@ -22,7 +31,7 @@ Json answer(const std::string& line) {
       const auto text = each.get<std::string>();
       const auto ids = tokenizer->encode(text, true);
       out.push_back({ids, tokenizer->encode(text, false), tokenizer->decode(ids, false),
-                     tokenizer->decode(ids, true)});
+                     text_without_special(*tokenizer, ids)});
     }
     return out;
   } catch (const Error& error) {

@@ -2,6 +2,7 @@
 #include <thread>
 
 #include "base/utf8.h"
+#include "engine/text/text_stream.h"
 #include "tests/catch.h"
 #include "tests/shared_data.h"
 #include "tests/tokenizer/golden.h"
@@ -62,6 +63,45 @@ TEST_CASE("with decoders in other orders appended bytes add up to the decoded te
       CHECK(tokenizer->decode(ids, false) == streamed(*tokenizer, ids));
     }
   }
+}
+
+// What a reader sees with each token, and with the end.
+std::vector<std::string> released(const std::string& chain,
+                                  const std::vector<std::string>& tokens,
+                                  const std::vector<std::string>& stop) {
+  const auto tokenizer = load_contents(
+      "tokenizer.json",
+      changed_golden("spm_bpe", R"({"decoder": {"type": "Sequence", "decoders": )" + chain + "}}"),
+      "");
+  TextStream stream(*tokenizer, stop, false);
+  std::vector<std::string> pieces;
+  for (const std::string& token : tokens) {
+    const bool is_over = stream.push(*tokenizer->id_of(token), pieces.emplace_back());
+    if (is_over) return pieces;
+  }
+  stream.finish(pieces.emplace_back());
+  return pieces;
+}
+
+TEST_CASE("a stream holds back what later tokens may change") {
+  using Pieces = std::vector<std::string>;
+  const std::string stripped = R"([{"type": "Fuse"},
+      {"type": "Strip", "content": "e", "start": 1, "stop": 2}])";
+  CHECK(released(stripped, {"e", "a", "e", "e", "e"}, {}) == Pieces{"", "ea", "", "", "e", ""});
+  CHECK(released(stripped, {"a", "e", "a"}, {}) == Pieces{"a", "", "ea", ""});
+  const std::string replaced = R"([{"type": "Fuse"},
+      {"type": "Replace", "pattern": {"String": "aab"}, "content": "X"}])";
+  CHECK(released(replaced, {"a", "a", "a", "b", "a"}, {}) == Pieces{"", "", "a", "X", "", "a"});
+  CHECK(released(replaced, {"a", "a", "b", "a", "a"}, {"Xaa"}) == Pieces{"", "", "", "", "", ""});
+  CHECK(released(replaced, {"a", "a", "b", "e"}, {"X"}) == Pieces{"", "", ""});
+  const std::string sounds = R"([{"type": "CTC", "pad_token": "e", "word_delimiter_token": "\u2581",
+      "cleanup": true}])";
+  CHECK(released(sounds, {"a", "a", "e", "a", "\u2581", "\u2581", "b"}, {}) ==
+        Pieces{"a", "", "", "a", " ", "", "b", ""});
+  const std::string bytes = R"([{"type": "ByteFallback"}, {"type": "BPEDecoder", "suffix": "a"}])";
+  CHECK(released(bytes, {"<0xE2>", "<0x82>", "<0xAC>", "b", "a"}, {}) ==
+        Pieces{"", "", "", "\u20ac", "b", ""});
+  CHECK(released(bytes, {"<0xE2>", "b"}, {}) == Pieces{"", "\ufffd", "b"});
 }
 
 TEST_CASE("a word's end is a space while a text runs on, and nothing at its end") {

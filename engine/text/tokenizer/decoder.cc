@@ -9,6 +9,13 @@ Decoder::Decoder(const JsonReader& component) : words_(false) {
   for_each_component(component, "decoders", [&](const JsonReader& each, const std::string& type) {
     steps_.push_back(make_decoder_step(each, type, state));
   });
+  is_token_wise_ = state.is_token_wise;
+}
+
+DecoderRun Decoder::run(bool at_start) const {
+  std::vector<std::unique_ptr<StepRun>> runs;
+  for (const auto& step : steps_) runs.push_back(step->run(at_start));
+  return DecoderRun(std::move(runs));
 }
 
 void Decoder::append(std::string_view token, bool at_start, std::string& out) const {
@@ -32,6 +39,18 @@ std::string Decoder::decode(const std::vector<std::string_view>& tokens) const {
   for (const auto& step : steps_) step->apply(left);
   for (const std::string& token : left) text += token;
   return text;
+}
+
+void DecoderRun::push(std::string_view token, std::string& out) {
+  std::vector<std::string> certain;
+  chain_.push(std::string(token), certain);
+  for (const std::string& part : certain) out += part;
+}
+
+void DecoderRun::finish(std::string& out) {
+  std::vector<std::string> certain;
+  chain_.finish(certain);
+  for (const std::string& part : certain) out += part;
 }
 
 }  // namespace tgi

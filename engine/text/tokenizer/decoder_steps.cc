@@ -2,67 +2,29 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <utility>
 
 #include "base/error.h"
-#include "base/utf8.h"
-#include "engine/text/tokenizer/byte_level.h"
+#include "engine/text/tokenizer/byte_steps.h"
 #include "engine/text/tokenizer/component_list.h"
 #include "engine/text/tokenizer/split.h"
+#include "engine/text/tokenizer/token_step.h"
+#include "engine/text/tokenizer/word_cleanup.h"
 
 namespace tgi {
 namespace {
 
-constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 constexpr int64_t kMostStripped = 1024;
-
-void replace_all(std::string& text, std::string_view found, std::string_view content) {
-  size_t at = text.find(found);
-  if (at == std::string::npos) return;
-  std::string replaced;
-  size_t end = 0;
-  for (; at != std::string::npos; at = text.find(found, end)) {
-    replaced.append(text, end, at - end);
-    replaced += content;
-    end = at + found.size();
-  }
-  replaced.append(text, end);
-  text = std::move(replaced);
-}
-
-// A step that changes each token, or the one text that is left, for itself.
-class TokenStep : public DecoderStep {
- public:
-  explicit TokenStep(const DecoderState& state) : is_whole_(state.is_whole) {}
-
-  void apply(std::vector<std::string>& tokens) const override {
-    for (size_t i = 0; i < tokens.size(); ++i) {
-      change(tokens[i], i == 0, i + 1 == tokens.size());
-    }
-  }
-  void stream(RunningToken& token) const override {
-    if (is_whole_) {
-      change_part(token);
-    } else if (!token.is_byte) {
-      change(token.text, token.at_start, false);
-    }
-  }
-
- protected:
-  // is_first, is_last: of the tokens.
-  virtual void change(std::string& token, bool is_first, bool is_last) const = 0;
-  // A part of the one text that is left, which is its first and its last token.
-  virtual void change_part(RunningToken& part) const { change(part.text, true, true); }
-
- private:
-  bool is_whole_;
-};
 
 class ReplaceStep final : public TokenStep {
  public:
   ReplaceStep(const JsonReader& component, const DecoderState& state)
-      : TokenStep(state), pattern_(component), content_(component.string("content")) {}
+      : TokenStep(state),
+        pattern_(component),
+        literal_(component.object("pattern").string_or("String", "")),
+        content_(component.string("content")) {}
+
+  const std::string& literal() const { return literal_; }  // "" of a regular expression
 
  protected:
   void change(std::string& token, bool /*is_first*/, bool /*is_last*/) const override {
@@ -80,11 +42,21 @@ class ReplaceStep final : public TokenStep {
     replaced.append(token, end);
     token = std::move(replaced);
   }
+  std::unique_ptr<StepRun> run_whole(bool /*at_start*/) const override {
+    return std::make_unique<ReplaceRun>(literal_, content_);
+  }
 
  private:
   const Pattern pattern_;
+  const std::string literal_;
   const std::string content_;
 };
+
+void add_cleanup_runs(std::vector<std::unique_ptr<StepRun>>& runs) {
+  for (const auto& [found, content] : kCleanups) {
+    runs.push_back(std::make_unique<ReplaceRun>(found, content));
+  }
+}
 
 // Takes `content` up to `start` times off the start of a token and `stop` times off its end.
 class StripStep final : public TokenStep {
@@ -105,6 +77,9 @@ class StripStep final : public TokenStep {
   }
   void change_part(RunningToken& part) const override {
     if (part.at_start) change(part.text, true, true);
+  }
+  std::unique_ptr<StepRun> run_whole(bool at_start) const override {
+    return std::make_unique<StripRun>(content_, at_start ? start_ : 0, stop_);
   }
 
  private:
@@ -151,17 +126,15 @@ class WordPieceStep final : public TokenStep {
         token.insert(0, 1, ' ');
       }
     }
-    if (!cleanup_) return;
-    for (const auto& [found, content] : kCleanups) replace_all(token, found, content);
+    if (cleanup_) clean_up(token);
+  }
+  std::unique_ptr<StepRun> run_whole(bool /*at_start*/) const override {
+    std::vector<std::unique_ptr<StepRun>> runs;
+    if (cleanup_) add_cleanup_runs(runs);
+    return std::make_unique<ChainRun>(std::move(runs));
   }
 
  private:
-  // One after the other, each in what the ones before have left.
-  static constexpr std::pair<std::string_view, std::string_view> kCleanups[] = {
-      {" .", "."},   {" ?", "?"},     {" !", "!"},    {" ,", ","},
-      {" ' ", "'"},  {" n't", "n't"}, {" 'm", "'m"},  {" do not", " don't"},
-      {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
-
   const std::string prefix_;
   const bool cleanup_;
 };
@@ -176,6 +149,10 @@ class BpeStep final : public TokenStep {
   void change(std::string& token, bool /*is_first*/, bool is_last) const override {
     replace_all(token, suffix_, is_last ? "" : " ");
   }
+  bool looks_at_last() const override { return true; }
+  std::unique_ptr<StepRun> run_whole(bool /*at_start*/) const override {
+    return std::make_unique<ReplaceRun>(suffix_, "");
+  }
 
  private:
   const std::string suffix_;
@@ -189,98 +166,101 @@ class FuseStep final : public DecoderStep {
     tokens.assign(1, std::move(all));
   }
   void stream(RunningToken& /*token*/) const override {}
+  std::unique_ptr<StepRun> run(bool /*at_start*/) const override {
+    return std::make_unique<ChainRun>(std::vector<std::unique_ptr<StepRun>>());
+  }
 };
 
-// A run of byte tokens becomes one text, or one U+FFFD for each when it is none.
-class ByteFallbackStep final : public DecoderStep {
+// Tokens of sounds: what is said several times in a row is one, the padding between is none.
+class CtcStep final : public DecoderStep {
  public:
-  explicit ByteFallbackStep(const DecoderState& state)
-      : is_first_(!state.is_whole && !state.has_bytes) {}
+  CtcStep(const JsonReader& component, const DecoderState& state)
+      : pad_(component.string("pad_token")),
+        delimiter_(component.string("word_delimiter_token")),
+        cleanup_(component.boolean("cleanup")),
+        is_whole_(state.is_whole) {
+    for (const auto& [key, text] :
+         {std::pair("pad_token", &pad_), std::pair("word_delimiter_token", &delimiter_)}) {
+      if (text->empty()) {
+        throw Error(Code::kUnsupported,
+                    fmt::format("{}: expected a token, got none", component.path_of(key)));
+      }
+    }
+  }
 
   void apply(std::vector<std::string>& tokens) const override {
     std::vector<std::string> out;
-    std::string bytes;  // the pending run
-    for (std::string& token : tokens) {
-      if (const auto byte = byte_of_token(token)) {
-        bytes += static_cast<char>(*byte);
-        continue;
-      }
-      flush(bytes, out);
-      out.push_back(std::move(token));
-    }
-    flush(bytes, out);
+    SoundRun run(*this);
+    for (std::string& token : tokens) run.push(std::move(token), out);
     tokens = std::move(out);
   }
-  void stream(RunningToken& token) const override {
-    // Nothing that spells a byte comes through another one or out of a whole text.
-    if (!is_first_) return;
-    if (const auto byte = byte_of_token(token.text)) {
-      token.text.assign(1, static_cast<char>(*byte));
-      token.is_byte = true;
+  void stream(RunningToken& token) const override { change(token.text); }
+  std::unique_ptr<StepRun> run(bool /*at_start*/) const override {
+    if (!is_whole_) return std::make_unique<SoundRun>(*this);
+    std::vector<std::unique_ptr<StepRun>> runs;
+    runs.push_back(std::make_unique<ReplaceRun>(pad_, ""));
+    if (cleanup_) {
+      add_cleanup_runs(runs);
+      runs.push_back(std::make_unique<ReplaceRun>(delimiter_, " "));
     }
+    return std::make_unique<ChainRun>(std::move(runs));
   }
 
  private:
-  static void flush(std::string& bytes, std::vector<std::string>& out) {
-    if (bytes.empty()) return;
-    if (is_valid_utf8(bytes)) {
-      out.push_back(bytes);
-    } else {
-      out.insert(out.end(), bytes.size(), std::string(kReplacement));
+  class SoundRun final : public StepRun {
+   public:
+    explicit SoundRun(const CtcStep& step) : step_(step) {}
+
+    void push(std::string token, std::vector<std::string>& out) override {
+      if (token == before_) return;
+      before_ = token;
+      step_.change(token);
+      if (!token.empty()) out.push_back(std::move(token));
     }
-    bytes.clear();
+
+   private:
+    const CtcStep& step_;
+    std::optional<std::string> before_;
+  };
+
+  void change(std::string& token) const {
+    replace_all(token, pad_, "");
+    if (!cleanup_) return;
+    clean_up(token);
+    replace_all(token, delimiter_, " ");
   }
 
-  const bool is_first_;
+  const std::string pad_;
+  const std::string delimiter_;
+  const bool cleanup_;
+  const bool is_whole_;
 };
 
-class ByteLevelStep final : public DecoderStep {
- public:
-  void apply(std::vector<std::string>& tokens) const override {
-    std::string all;
-    for (const std::string& token : tokens) {
-      const auto bytes = from_byte_level(token);
-      all += bytes ? *bytes : token;
-    }
-    if (!is_valid_utf8(all)) all = replace_invalid_utf8(all);
-    tokens.assign(1, std::move(all));
-  }
-  void stream(RunningToken& token) const override {
-    if (auto bytes = from_byte_level(token.text)) token.text = std::move(*bytes);
-  }
-};
-
-[[noreturn]] void fail_stream(const JsonReader& component,
-                              const std::string& what,
-                              const std::string& why) {
-  throw Error(Code::kUnsupported, fmt::format("{}: {} can't be done in a stream: {}",
-                                              component.path_of("type"), what, why));
+[[noreturn]] void fail_whole(const JsonReader& component,
+                             const std::string& what,
+                             const std::string& why) {
+  throw Error(Code::kUnsupported,
+              fmt::format("{}: {} after Fuse or ByteLevel can't be done before the text's end: {}",
+                          component.path_of("type"), what, why));
 }
 
-// Behind Fuse and ByteLevel a stream sees parts of the text: what is looked for may lie across two.
-void require_within_parts(const JsonReader& component,
-                          const std::string& type,
-                          std::string_view looked_for,
-                          const DecoderState& state) {
-  if (!state.is_whole || is_character(looked_for)) return;
-  fail_stream(component, type + " after Fuse or ByteLevel",
-              "what it looks for may lie across two tokens; only one character can be looked for");
+// Behind Fuse and ByteLevel a running text comes in parts: what is looked for may lie across two.
+void note_looked_for(std::string_view looked_for, DecoderState& state) {
+  if (state.is_whole && !is_character(looked_for)) state.is_token_wise = false;
 }
 
-// What ByteFallback makes of several tokens is one for a step that counts tokens.
-void require_no_bytes(const JsonReader& component,
-                      const std::string& type,
-                      const DecoderState& state) {
-  if (!state.has_bytes || state.is_whole) return;
-  fail_stream(component, type + " right behind ByteFallback",
-              "how many tokens bytes make is unknown");
+// How many tokens ByteFallback makes of several is known when the last of them is.
+void note_counted_tokens(DecoderState& state) {
+  if (state.has_bytes && !state.is_whole) state.is_token_wise = false;
 }
 
 std::unique_ptr<DecoderStep> make_replace(const JsonReader& component, DecoderState& state) {
-  // A regular expression counts as more than one character.
-  const std::string looked_for = component.object("pattern").string_or("String", "");
-  require_within_parts(component, "Replace", looked_for, state);
-  return std::make_unique<ReplaceStep>(component, state);
+  auto step = std::make_unique<ReplaceStep>(component, state);
+  if (state.is_whole && step->literal().empty()) {
+    fail_whole(component, "Replace of a regular expression", "a match may grow with what comes");
+  }
+  note_looked_for(step->literal(), state);
+  return step;
 }
 
 std::unique_ptr<DecoderStep> make_metaspace(const JsonReader& component, DecoderState& state) {
@@ -288,11 +268,9 @@ std::unique_ptr<DecoderStep> make_metaspace(const JsonReader& component, Decoder
 }
 
 std::unique_ptr<DecoderStep> make_word_piece(const JsonReader& component, DecoderState& state) {
-  require_no_bytes(component, "WordPiece", state);
+  note_counted_tokens(state);
   auto step = std::make_unique<WordPieceStep>(component, state);
-  if (step->cleans_up()) {
-    require_within_parts(component, "WordPiece with cleanup", "", state);
-  }
+  if (step->cleans_up()) note_looked_for("", state);
   return step;
 }
 
@@ -302,8 +280,8 @@ std::unique_ptr<DecoderStep> make_bpe(const JsonReader& component, DecoderState&
     throw Error(Code::kUnsupported, fmt::format("{}: expected the text that ends a word, got none",
                                                 component.path_of("suffix")));
   }
-  require_no_bytes(component, "BPEDecoder", state);
-  require_within_parts(component, "BPEDecoder", suffix, state);
+  note_counted_tokens(state);
+  note_looked_for(suffix, state);
   return std::make_unique<BpeStep>(std::move(suffix), state);
 }
 
@@ -316,10 +294,7 @@ std::unique_ptr<DecoderStep> make_strip(const JsonReader& component, DecoderStat
                 fmt::format("{}: start and stop must be 0 to {}, got {} and {}",
                             component.path_of("start"), kMostStripped, start, stop));
   }
-  if (state.is_whole && stop > 0) {
-    fail_stream(component, "Strip at the end after Fuse or ByteLevel",
-                "which token is the last is known too late");
-  }
+  if (state.is_whole && stop > 0) state.is_token_wise = false;
   return std::make_unique<StripStep>(std::move(content), start, stop, state);
 }
 
@@ -330,18 +305,23 @@ std::unique_ptr<DecoderStep> make_fuse(const JsonReader& /*component*/, DecoderS
 
 std::unique_ptr<DecoderStep> make_byte_fallback(const JsonReader& /*component*/,
                                                 DecoderState& state) {
-  auto step = std::make_unique<ByteFallbackStep>(state);
+  auto step = make_byte_fallback_step(state);
   state.has_bytes = true;
   return step;
 }
 
 std::unique_ptr<DecoderStep> make_byte_level(const JsonReader& component, DecoderState& state) {
-  if (state.has_bytes || state.is_whole) {
-    fail_stream(component, "ByteLevel after Fuse, ByteFallback or ByteLevel",
-                "it takes the whole text for bytes or for none");
+  if (state.is_whole) {
+    fail_whole(component, "ByteLevel", "it takes the whole text for bytes or for none");
   }
+  if (state.has_bytes) state.is_token_wise = false;
   state.is_whole = true;
-  return std::make_unique<ByteLevelStep>();
+  return make_byte_level_step();
+}
+
+std::unique_ptr<DecoderStep> make_ctc(const JsonReader& component, DecoderState& state) {
+  state.is_token_wise = false;
+  return std::make_unique<CtcStep>(component, state);
 }
 
 struct StepRow {
@@ -358,21 +338,14 @@ constexpr StepRow kSteps[] = {
     {"ByteFallback", make_byte_fallback},
     {"Fuse", make_fuse},
     {"Strip", make_strip},
+    {"CTC", make_ctc},
 };
 
 constexpr std::string_view kKnown =
-    "Sequence, ByteLevel, Metaspace, WordPiece, BPEDecoder, Replace, ByteFallback, Fuse, Strip";
+    "Sequence, ByteLevel, Metaspace, WordPiece, BPEDecoder, Replace, ByteFallback, Fuse, Strip, "
+    "CTC";
 
 }  // namespace
-
-std::optional<unsigned char> byte_of_token(std::string_view token) {
-  if (token.size() != 6 || !token.starts_with("<0x") || token[5] != '>') return std::nullopt;
-  unsigned char byte = 0;
-  const char* end = token.data() + 5;
-  const auto [stopped, error] = std::from_chars(token.data() + 3, end, byte, 16);
-  if (error != std::errc() || stopped != end) return std::nullopt;
-  return byte;
-}
 
 std::unique_ptr<DecoderStep> make_decoder_step(const JsonReader& component,
                                                const std::string& type,

@@ -1,5 +1,6 @@
 // The steps of decoder.h. Each says what it does to all tokens, as the library has it, and what to
-// one token of a running text, of which neither the first nor the last is seen. Immutable.
+// one token of a running text, of which neither the first nor the last is seen; where that can't be
+// said of one token by itself, the running text goes through runs (decoder_runs.h). Immutable.
 #pragma once
 
 #include <memory>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "engine/text/tokenizer/decoder_runs.h"
 
 namespace tgi {
 
@@ -24,12 +26,17 @@ class DecoderStep {
   virtual ~DecoderStep() = default;
   virtual void apply(std::vector<std::string>& tokens) const = 0;  // valid UTF-8, before and after
   virtual void stream(RunningToken& token) const = 0;
+  // This step on a text that runs on, with the same outcome as apply. at_start: from its first
+  // token on; else other tokens came before. The step must outlive it.
+  virtual std::unique_ptr<StepRun> run(bool at_start) const = 0;
 };
 
 // What the steps before one have made of the tokens.
 struct DecoderState {
   bool has_bytes = false;  // ByteFallback
   bool is_whole = false;   // one text is left: Fuse or ByteLevel
+  // What a token adds to the text can be said of it alone.
+  bool is_token_wise = true;
 };
 
 // The step that `component`, of this type, is behind others that made `state`, to which it adds

@@ -228,6 +228,29 @@ void JsonTokenizer::append_bytes(int32_t id, bool at_start, std::string& out) co
   if (const auto token = decoded_token(id)) decoder_.append(*token, at_start, out);
 }
 
+class JsonTokenizer::DecodedText final : public RunningText {
+ public:
+  DecodedText(const JsonTokenizer& tokenizer, bool at_start)
+      : tokenizer_(tokenizer), run_(tokenizer.decoder_.run(at_start)) {}
+
+  void push(int32_t id, std::string& out) override {
+    if (const auto token = tokenizer_.decoded_token(id)) run_.push(*token, out);
+  }
+  void finish(std::string& out) override {
+    run_.finish(out);
+    run_ = tokenizer_.decoder_.run(false);
+  }
+
+ private:
+  const JsonTokenizer& tokenizer_;
+  DecoderRun run_;
+};
+
+std::unique_ptr<RunningText> JsonTokenizer::running_text(bool at_start) const {
+  if (decoder_.is_token_wise()) return nullptr;
+  return std::make_unique<DecodedText>(*this, at_start);
+}
+
 std::string JsonTokenizer::decode(std::span<const int32_t> ids, bool skip_special) const {
   std::vector<std::string_view> tokens;
   tokens.reserve(ids.size());

@@ -49,6 +49,7 @@ class JsonTokenizer final : public SpanTokenizer, public PairTokenizer {
                         bool add_special) const override;
   std::vector<TextSpan> spans(std::string_view text, bool add_special) const override;
   void append_bytes(int32_t id, bool at_start, std::string& out) const override;
+  std::unique_ptr<RunningText> running_text(bool at_start) const override;
   std::string decode(std::span<const int32_t> ids, bool skip_special) const override;
   bool is_special(int32_t id) const override;
   std::optional<int32_t> id_of(std::string_view token) const override;
@@ -56,6 +57,8 @@ class JsonTokenizer final : public SpanTokenizer, public PairTokenizer {
   int32_t vocab_size() const override;
 
  private:
+  class DecodedText;
+
   void add_added_tokens(const TokenizerJson& parsed);
   void find_special_copies();
   void add_configured_ends(const TokenizerConfig& config);
