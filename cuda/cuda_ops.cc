@@ -206,7 +206,7 @@ LowRankLaunch CudaDevice::low_rank_launch(const LowRankArgs& args) const {
   return {.places = adapter_places_,
           .slot_places = slots_.adapters,
           .tokens = step_.tokens,
-          .logit_rows = nullptr,
+          .logit_rows = args.of_output_rows ? step_.logit_rows : nullptr,
           .choices = {},
           .site = args.site,
           .num_rows = args.x.rows,

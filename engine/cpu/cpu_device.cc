@@ -146,7 +146,7 @@ void CpuDevice::allocate_state(const KvLayout& kv, const SlotLayout& slots) {
   if (slots.max_adapters > 0) {
     adapters_.assign(static_cast<size_t>(slots.max_adapters) + 1, nullptr);
     adapter_rows_.reserve(slots.max_batch_tokens);
-    logit_adapter_rows_.reserve(kLogitTileRows);
+    output_adapter_rows_.reserve(kLogitTileRows);
     expert_adapter_rows_.reserve(int64_t{slots.max_batch_tokens} * slots.experts_per_token);
     low_rank_tasks_.reserve(static_cast<size_t>(slots.max_batch_tokens));
     low_rank_scratch_.resize(static_cast<size_t>(pool_.num_threads()));

@@ -195,7 +195,7 @@ class CpuDevice final : public Device {
   void run_low_rank_tasks(const LowRankArgs& args,
                           const AdapterRows& rows,
                           const ExpertRoutes* x_tokens);
-  void add_low_rank_to_logits(const LowRankArgs& args, int64_t first);
+  void add_low_rank_to_outputs(const LowRankArgs& args, int64_t first);
   void run_low_rank_task(const LowRankTask& task,
                          const LowRankArgs& args,
                          const AdapterRows& rows,
@@ -235,20 +235,20 @@ class CpuDevice final : public Device {
   std::vector<TokenPlace> token_places_;  // (max_batch_tokens)
   std::vector<int64_t> first_task_;       // (num_slots + 1) of attention, per sequence
 
-  TokenChoices choices_;                           // of the last op choose_tokens
-  Buffer choice_scores_;                           // (kQueriesAtOnce, choices, blocks of a context)
-  const Batch* batch_ = nullptr;                   // of the step being run
-  Forward* forward_ = nullptr;                     // of the step that was submitted last
-  StepRows rows_;                                  // of that step
-  ExpertRoutes routes_;                            // of the last op `route`
-  std::vector<ExpertTask> expert_tasks_;           // of the expert_matmul being run
-  std::vector<const CpuAdapter*> adapters_;        // (max_adapters + 1); the first is none
-  AdapterRows adapter_rows_;                       // of the step
-  std::vector<const CpuAdapter*> logit_adapters_;  // of each row that is drawn or scored
-  AdapterRows logit_adapter_rows_;                 // of the tile of logits being computed
-  AdapterRows expert_adapter_rows_;                // of the add_low_rank_to_experts being run
-  std::vector<LowRankTask> low_rank_tasks_;        // of the add_low_rank being run
-  std::vector<LowRankScratch> low_rank_scratch_;   // (num_threads), where there are adapters
+  TokenChoices choices_;                     // of the last op choose_tokens
+  Buffer choice_scores_;                     // (kQueriesAtOnce, choices, blocks of a context)
+  const Batch* batch_ = nullptr;             // of the step being run
+  Forward* forward_ = nullptr;               // of the step that was submitted last
+  StepRows rows_;                            // of that step
+  ExpertRoutes routes_;                      // of the last op `route`
+  std::vector<ExpertTask> expert_tasks_;     // of the expert_matmul being run
+  std::vector<const CpuAdapter*> adapters_;  // (max_adapters + 1); the first is none
+  AdapterRows adapter_rows_;                 // of the step
+  std::vector<const CpuAdapter*> output_adapters_;  // of each row that is drawn or scored
+  AdapterRows output_adapter_rows_;                 // of the tile of logits being computed
+  AdapterRows expert_adapter_rows_;                 // of the add_low_rank_to_experts being run
+  std::vector<LowRankTask> low_rank_tasks_;         // of the add_low_rank being run
+  std::vector<LowRankScratch> low_rank_scratch_;    // (num_threads), where there are adapters
   uint64_t step_ = 0;
   StepResult result_;
 };

@@ -29,7 +29,7 @@ void CpuDevice::set_adapter(int32_t index, const Adapter* adapter) {
 
 void CpuDevice::find_adapter_rows(const Batch& batch) {
   adapter_rows_.begin();
-  logit_adapters_.clear();
+  output_adapters_.clear();
   if (slot_layout_->max_adapters == 0) return;
   const auto adapter_of = [this](int32_t slot) {
     return adapters_[static_cast<size_t>(slots_->adapter(slot))];
@@ -40,14 +40,15 @@ void CpuDevice::find_adapter_rows(const Batch& batch) {
   }
   adapter_rows_.finish();
   if (adapter_rows_.segments().empty()) return;
-  for (const SampleRow& row : batch.sample_rows) logit_adapters_.push_back(adapter_of(row.slot));
+  for (const SampleRow& row : batch.sample_rows) output_adapters_.push_back(adapter_of(row.slot));
   for (const ScoreRow& row : batch.score_rows) {
     const auto sequence = token_places_[static_cast<size_t>(row.row)].sequence;
-    logit_adapters_.push_back(adapter_of(batch.slots[static_cast<size_t>(sequence)]));
+    output_adapters_.push_back(adapter_of(batch.slots[static_cast<size_t>(sequence)]));
   }
 }
 
 void CpuDevice::add_low_rank(const LowRankArgs& args) {
+  if (args.of_output_rows) return add_low_rank_to_outputs(args, 0);
   add_low_rank(args, adapter_rows_);
 }
 
@@ -55,15 +56,15 @@ void CpuDevice::add_low_rank_of_tokens(const LowRankLookupArgs& args) {
   add_low_rank({.site = args.site, .x = {}, .out = args.out}, adapter_rows_);
 }
 
-// The logits of rows [first, first + args.x.rows) of those that are drawn or scored.
-void CpuDevice::add_low_rank_to_logits(const LowRankArgs& args, int64_t first) {
-  if (logit_adapters_.empty()) return;
-  logit_adapter_rows_.begin();
+// Of rows [first, first + args.x.rows) of those that are drawn from or scored.
+void CpuDevice::add_low_rank_to_outputs(const LowRankArgs& args, int64_t first) {
+  if (output_adapters_.empty()) return;
+  output_adapter_rows_.begin();
   for (int64_t i = 0; i < args.x.rows; ++i) {
-    logit_adapter_rows_.add(logit_adapters_[static_cast<size_t>(first + i)], i, 1);
+    output_adapter_rows_.add(output_adapters_[static_cast<size_t>(first + i)], i, 1);
   }
-  logit_adapter_rows_.finish();
-  add_low_rank(args, logit_adapter_rows_);
+  output_adapter_rows_.finish();
+  add_low_rank(args, output_adapter_rows_);
 }
 
 void CpuDevice::add_low_rank_to_experts(const ExpertLowRankArgs& args) {

@@ -300,7 +300,7 @@ void CpuDevice::pick_rows(const SampleArgs& args, int64_t begin, int64_t count) 
   hidden.data = mutable_row_of(args.hidden, begin);
   run_matmul({.x = hidden, .w = args.lm_head, .bias = args.bias, .out = logits});
   if (args.site >= 0) {
-    add_low_rank_to_logits({.site = args.site, .x = hidden, .out = logits}, begin);
+    add_low_rank_to_outputs({.site = args.site, .x = hidden, .out = logits}, begin);
   }
 
   const bool adjusted = args.logit_scale != 1.0F || args.logit_softcap != 0.0F;

@@ -130,9 +130,11 @@ void ReferenceDevice::add_low_rank_of_tokens(const LowRankLookupArgs& args) {
 
 void ReferenceDevice::add_low_rank(const LowRankArgs& args) {
   for (int64_t row = 0; row < args.x.rows; ++row) {
-    const int32_t slot = slot_of_row_[static_cast<size_t>(row)];
-    add_low_rank_to_row(adapters_[static_cast<size_t>(slots_->adapter(slot))], args.site,
-                        row_of(args.x, row), mutable_row_of(args.out, row));
+    const auto i = static_cast<size_t>(row);
+    const Adapter* const adapter =
+        args.of_output_rows ? adapter_of_output(i)
+                            : adapters_[static_cast<size_t>(slots_->adapter(slot_of_row_[i]))];
+    add_low_rank_to_row(adapter, args.site, row_of(args.x, row), mutable_row_of(args.out, row));
   }
 }
 
@@ -147,7 +149,7 @@ void ReferenceDevice::add_low_rank_to_experts(const ExpertLowRankArgs& args) {
   }
 }
 
-const Adapter* ReferenceDevice::adapter_of_logits(size_t index) const {
+const Adapter* ReferenceDevice::adapter_of_output(size_t index) const {
   const size_t num_samples = rows_.sample_rows.size();
   const int32_t slot =
       index < num_samples

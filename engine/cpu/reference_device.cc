@@ -324,7 +324,7 @@ void ReferenceDevice::sample(const SampleArgs& args) {
       logits[static_cast<size_t>(id)] = static_cast<float>(dot(x, head, id) + bias);
     }
     if (args.site >= 0) {
-      add_low_rank_to_row(adapter_of_logits(row), args.site,
+      add_low_rank_to_row(adapter_of_output(row), args.site,
                           row_of(args.hidden, static_cast<int64_t>(row)), logits.data());
     }
     for (float& logit : logits) {

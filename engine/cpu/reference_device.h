@@ -114,7 +114,7 @@ class ReferenceDevice final : public Device {
   bool sees(const AttentionArgs& args, int32_t row, int32_t head, int64_t position) const;
 
   void add_low_rank_to_row(const Adapter* adapter, int32_t site, const float* x, float* out) const;
-  const Adapter* adapter_of_logits(size_t index) const;
+  const Adapter* adapter_of_output(size_t index) const;
 
   // Of a slot: (conv_kernel - 1, conv_channels), the oldest token first; and the numbers of each
   // channel.

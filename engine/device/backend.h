@@ -202,8 +202,9 @@ struct MatmulArgs {
 // multiplied by `scale`, may be rounded to bf16 where the adapter is held in that.
 struct LowRankArgs {
   int32_t site = 0;
-  Tensor x;    // (num_tokens, cols)
-  Tensor out;  // (num_tokens, outputs of the linear)
+  Tensor x;    // (num_tokens, cols), or a row for each that gather_output_rows gives
+  Tensor out;  // (rows of x, outputs of the linear)
+  bool of_output_rows = false;
 };
 
 // The same for the rows of experts, as expert_matmul gives them: what the adapter of a row's

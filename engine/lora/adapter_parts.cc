@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "engine/model/adapter_sites.h"
 #include "engine/model/rank_view.h"
 
 namespace tgi {
@@ -33,18 +34,14 @@ class Cutter {
   std::optional<LowRankPart> cut(const AdapterLinear& linear, const SitePart& place) const {
     LowRankPart part;
     if (place.role == Role::kTokenEmbedding) return lookup(linear);
-    if (place.layer == SitePart::kNone) {
-      part.site = head_site(model_.config.num_layers);
+    part.site = site_number(place);
+    if (place.role == Role::kLmHead) {
       fill(linear, whole(linear), {}, part);
       return part;
     }
-    const bool is_expert = place.expert != SitePart::kNone;
-    const TensorEntry* entry =
-        view_.table().find(place.role, place.layer, is_expert ? place.expert : 0);
+    const TensorEntry* entry = view_.table().find(place.role, place.layer, place.index());
     TGI_CHECK(entry != nullptr);
-    part.site = is_expert ? expert_site(model_.config, place.layer, place.linear, place.expert)
-                          : site_of(place.layer, place.linear);
-    part.first_output = first_output(place);
+    if (place.layer != SitePart::kNone) part.first_output = first_output(place);
     const bool has_offset = entry->spec->split != Split::kColumns || rank_ == 0;
     fill(linear,
          {.rows = view_.row_ranges(*entry),
@@ -56,6 +53,17 @@ class Cutter {
   }
 
  private:
+  int32_t site_number(const SitePart& place) const {
+    const ModelConfig& config = model_.config;
+    if (place.role == Role::kLmHead) return head_site(config.num_layers);
+    if (place.expert != SitePart::kNone) {
+      return expert_site(config, place.layer, place.linear, place.expert);
+    }
+    if (place.stream != SitePart::kNone) return stream_site(config, place.linear, place.stream);
+    if (place.layer == SitePart::kNone) return model_site(config.num_layers, place.linear);
+    return site_of(place.layer, place.linear);
+  }
+
   // Where the part's rows begin among those that the linear is stacked from.
   int64_t first_output(const SitePart& place) const {
     int64_t first = 0;

@@ -62,7 +62,7 @@ class MergedWeights::Finder {
   bool is_transposed(const AdapterLinear& linear) const {
     const SitePart& part = linear.parts.front();
     if (part.role == Role::kTokenEmbedding) return true;
-    const TensorEntry* entry = table_.find(part.role, part.layer);  // of experts any of them
+    const TensorEntry* entry = table_.find(part.role, part.layer, part.index());
     return entry != nullptr && entry->spec->transposed;
   }
 
@@ -106,8 +106,8 @@ void MergedWeights::add_linear(const AdapterLinear& linear,
                                const LoadedConfig& model,
                                const Finder& find) {
   const Role role = linear.parts.front().role;
-  const bool is_outer = linear.parts.front().layer == SitePart::kNone;
-  if (is_outer && model.config.tied_embeddings) {
+  const bool is_tied = role == Role::kTokenEmbedding || role == Role::kLmHead;
+  if (is_tied && model.config.tied_embeddings) {
     refuse(linear, fmt::format("the head is the embedding in this model, and the adapter changes "
                                "the {} alone",
                                role == Role::kTokenEmbedding ? "embedding" : "head"));

@@ -1,4 +1,5 @@
 #include "engine/lora/module_sites.h"
+#include "engine/model/adapter_sites.h"
 
 #include <fmt/format.h>
 
@@ -26,14 +27,15 @@ constexpr std::string_view kLatentUpRefusal =
     "not supported";
 constexpr std::string_view kNormedHeadRefusal =
     "of a head whose rows are divided by their lengths, which adapters of it would change";
-constexpr std::string_view kOuterRefusal =
-    "of what changes the width of embeddings, whose adapters are not supported";
-constexpr std::string_view kHeadDenseRefusal =
-    "of the matrix before the head, whose adapters are not supported";
+constexpr std::string_view kTableRefusal =
+    "of a table of tokens for each layer, whose adapters are not supported";
 constexpr std::string_view kSharedRefusal =
     "of layers that share their weights, whose adapters are not supported";
 constexpr std::string_view kDistancesRefusal =
     "of layers that make keys and queries of distances too, whose adapters are not supported";
+constexpr std::string_view kMixedStreamsRefusal =
+    "of what streams are predicted and corrected by, which is not kept as a linear: adapters of it "
+    "are not supported";
 constexpr std::string_view kVectorRefusal = "not of a linear of the model";
 
 // "": none.
@@ -79,6 +81,21 @@ std::string experts_of_layer(std::string_view inner) {
   return fmt::format("{}.{}{}", parts[*place], parts[*place + 1], kExperts);
 }
 
+// So does what chooses among them, of which there is one too: the layer that `inner` is a router
+// of, or "".
+std::string layer_of_router(std::string_view inner) {
+  constexpr std::array<std::string_view, 2> kNames = {"gate", "router"};
+  constexpr std::array<std::string_view, 5> kModules = {"mlp", "block_sparse_moe", "feed_forward",
+                                                        "moe", "mixer"};
+  const auto parts = split(inner);
+  const auto place = list_place(parts);
+  if (!place || parts.size() != *place + 4) return "";
+  const bool has_module = std::ranges::find(kModules, parts[*place + 2]) != kModules.end();
+  const bool has_name = std::ranges::find(kNames, parts[*place + 3]) != kNames.end();
+  if (!has_module || !has_name) return "";
+  return fmt::format("{}.{}", parts[*place], parts[*place + 1]);
+}
+
 std::string_view module_of(std::string_view tensor) {
   if (tensor.ends_with(kWeight)) tensor.remove_suffix(kWeight.size());
   return tensor;
@@ -86,7 +103,6 @@ std::string_view module_of(std::string_view tensor) {
 
 std::string_view refusal_of_entry(const TensorEntry& entry) {
   const Role role = entry.spec->role;
-  if (role == Role::kStreamIn || role == Role::kStreamOut) return kOuterRefusal;
   if (entry.expert >= 0) return kExpertRefusal;
   switch (role) {
     case Role::kTokenEmbedding:
@@ -95,15 +111,12 @@ std::string_view refusal_of_entry(const TensorEntry& entry) {
     case Role::kTypeEmbedding:
       return kPositionsRefusal;
     case Role::kLayerInputTable:
-    case Role::kLayerInputIn:
-    case Role::kEmbeddingIn:
-    case Role::kEmbeddingInBias:
-    case Role::kHeadIn:
-      return kOuterRefusal;
-    case Role::kHeadDense:
-      return kHeadDenseRefusal;
+      return kTableRefusal;
     case Role::kLatentUp:
       return kLatentUpRefusal;
+    case Role::kStreamPrediction:
+    case Role::kStreamCorrection:
+      return kMixedStreamsRefusal;
     default:
       return kVectorRefusal;
   }
@@ -118,7 +131,7 @@ std::span<const LinearPart> linear_parts(const SitePart& part) {
                                        : kOtherLinears[linear - kLayerLinears.size()].parts;
 }
 
-ModuleSites::ModuleSites(const LoadedConfig& model) {
+ModuleSites::ModuleSites(const LoadedConfig& model) : renames_(model.text->renames) {
   const TensorTable table(model);
   wrappers_.insert(kCommonWrappers.begin(), kCommonWrappers.end());
   for (const std::string_view prefix : {model.architecture->prefix, model.text->prefix}) {
@@ -131,6 +144,7 @@ ModuleSites::ModuleSites(const LoadedConfig& model) {
   }
 
   add_others(table, model.config);
+  add_outer_linears(table, model.config);
   num_experts_ = model.config.experts.num_experts;
   for (int32_t layer = 0; layer < model.config.num_layers; ++layer) {
     add_linears(table, layer, refusal_of_layers(model.config));
@@ -175,6 +189,24 @@ void ModuleSites::add_others(const TensorTable& table, const ModelConfig& config
   }
 }
 
+void ModuleSites::add_outer_linears(const TensorTable& table, const ModelConfig& config) {
+  const auto add = [&](size_t linear, const LinearPart& part, int32_t stream) {
+    const TensorEntry* entry = table.find(part.weight, kOutsideLayers, std::max(stream, 0));
+    if (entry == nullptr) return;
+    ModuleTarget& found = target(*entry);
+    found.refusal = {};
+    found.parts = {{.linear = linear, .role = part.weight, .stream = stream}};
+  };
+  for (size_t i = 0; i < kModelLinears.size(); ++i) {
+    add(i, kModelLinears[i].parts.front(), SitePart::kNone);
+  }
+  for (size_t i = 0; i < kStreamLinears.size(); ++i) {
+    for (int32_t stream = 0; stream < num_further_streams(config); ++stream) {
+      add(i, kStreamLinears[i].parts.front(), stream);
+    }
+  }
+}
+
 void ModuleSites::add_linears(const TensorTable& table, int32_t layer, std::string_view refusal) {
   for (size_t linear = 0; linear < static_cast<size_t>(kSitesOfLayer); ++linear) {
     for (const LinearPart& part : linear_parts({.layer = layer, .linear = linear})) {
@@ -183,6 +215,11 @@ void ModuleSites::add_linears(const TensorTable& table, int32_t layer, std::stri
       ModuleTarget& found = target(*entry);
       found.refusal = refusal;
       found.parts.push_back({.layer = layer, .linear = linear, .role = part.weight});
+      if (part.weight != Role::kRouter) continue;
+      const std::string inner = inner_name(entry->name);
+      const auto parts = split(inner);
+      const size_t list = list_place(parts).value();
+      routers_[fmt::format("{}.{}", parts[list], parts[list + 1])] = &found;
     }
   }
 }
@@ -278,9 +315,17 @@ void ModuleSites::add_head(const LoadedConfig& model, const TensorTable& table) 
   }
 }
 
-const ModuleTarget* ModuleSites::find(std::string_view module) const {
-  const auto found = targets_.find(inner_name(module));
+const ModuleTarget* ModuleSites::find_by_inner(const std::string& inner) const {
+  const auto found = targets_.find(inner);
   if (found != targets_.end()) return &found->second;
+  const auto router = routers_.find(layer_of_router(inner));
+  return router == routers_.end() ? nullptr : router->second;
+}
+
+const ModuleTarget* ModuleSites::find(std::string_view module) const {
+  if (const ModuleTarget* found = find_by_inner(inner_name(module))) return found;
+  const std::string usual = respelled(std::string(module).append(kWeight), renames_);
+  if (const ModuleTarget* found = find_by_inner(inner_name(module_of(usual)))) return found;
   // Tables have them one by one or all in one tensor, as checkpoints do; modules are either.
   const bool is_expert =
       module.find(".experts.") != std::string_view::npos && !module.ends_with(".bias");

@@ -1,6 +1,7 @@
 // Which linears of a model a module of transformers is, under whatever names the module is reached.
 #pragma once
 
+#include <algorithm>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -20,12 +21,18 @@ namespace tgi {
 
 // A tensor of the table that a module is stored as: all of it, or some of its rows.
 struct SitePart {
-  static constexpr int32_t kNone = -1;  // the head or the embedding, by `role`
+  static constexpr int32_t kNone = -1;
 
-  int32_t layer = kNone;
-  size_t linear = 0;  // of the layer, as site_of counts them; of experts in kExpertLinears
+  int32_t layer = kNone;  // none: before the first or behind the last, by `role`
+  // Of the layer, as site_of counts them; of experts in kExpertLinears, of no layer in
+  // kModelLinears or, of a stream, in kStreamLinears.
+  size_t linear = 0;
   Role role = Role::kCount;
   int32_t expert = kNone;
+  int32_t stream = kNone;  // one for each further stream
+
+  // As TensorTable::find counts.
+  int32_t index() const { return std::max({expert, stream, 0}); }
 
   auto operator<=>(const SitePart&) const = default;
 };
@@ -75,18 +82,21 @@ class ModuleSites {
 
   // The module of that name: as the family's table spells it, or with other words of those that
   // wrap a decoder around or left out ("model.language_model.layers.0.mlp.up_proj",
-  // "layers.0.mlp.up_proj"). Null: the model has none.
+  // "layers.0.mlp.up_proj"), or as the family's renames have it. Null: the model has none.
   const ModuleTarget* find(std::string_view module) const;
 
  private:
   std::string inner_name(std::string_view module) const;
   ModuleTarget& target(const TensorEntry& entry);
   void add_others(const TensorTable& table, const ModelConfig& config);
+  void add_outer_linears(const TensorTable& table, const ModelConfig& config);
   void add_linears(const TensorTable& table, int32_t layer, std::string_view refusal);
   void add_experts(const TensorTable& table, int32_t layer);
   void add_parameter(const TensorTable& table, int32_t layer, size_t linear);
+  const ModuleTarget* find_by_inner(const std::string& inner) const;
   void add_head(const LoadedConfig& model, const TensorTable& table);
 
+  std::span<const TensorRename> renames_;  // of the family
   std::set<std::string, std::less<>> wrappers_;
   std::map<std::string, ModuleTarget, std::less<>> targets_;  // by inner names
   // Of experts that are one tensor of the table, in a deque so that they stay where they are.
@@ -94,6 +104,7 @@ class ModuleSites {
   std::deque<ExpertParameter> parameters_;
   std::map<std::string, std::vector<const ExpertParameter*>, std::less<>> by_experts_module_;
   std::map<SitePart, const ModuleTarget*> by_expert_;
+  std::map<std::string, const ModuleTarget*, std::less<>> routers_;  // by layers ("layers.3")
   ModuleTarget any_expert_;  // of experts that the table has under other names
   int32_t num_experts_ = 0;
 };

@@ -198,7 +198,7 @@ std::vector<float> changed_row_lengths(const LoadedConfig& model,
                                        const LowRankProduct& product) {
   RowLengths lengths(model, base, adapter, product, target);
   for (const SitePart& part : target.parts) {
-    const TensorEntry* entry = table.find(part.role, part.layer);
+    const TensorEntry* entry = table.find(part.role, part.layer, part.index());
     // A tied head.
     if (entry == nullptr) entry = table.find(Role::kTokenEmbedding);
     TGI_CHECK(entry != nullptr && entry->cols == target.inputs);

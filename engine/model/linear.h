@@ -31,8 +31,18 @@ struct Linear {
   int32_t site = -1;  // where adapters find it (site_of); -1: there are none
 
   void apply(Device& device, const Tensor& x, const Tensor& out) const {
+    apply_to(device, x, out, false);
+  }
+  // x: a row for each that gather_output_rows gives.
+  void apply_to_output_rows(Device& device, const Tensor& x, const Tensor& out) const {
+    apply_to(device, x, out, true);
+  }
+
+ private:
+  void apply_to(Device& device, const Tensor& x, const Tensor& out, bool of_output_rows) const {
     device.matmul({.x = x, .w = weight.get(), .bias = bias.get(), .out = out});
-    if (site >= 0) device.add_low_rank({.site = site, .x = x, .out = out});
+    if (site < 0) return;
+    device.add_low_rank({.site = site, .x = x, .out = out, .of_output_rows = of_output_rows});
   }
 };
 

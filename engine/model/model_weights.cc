@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "engine/model/adapter_sites.h"
 #include "engine/model/host_weights.h"
 #include "engine/model/rank_view.h"
 #include "engine/model/storage_plan.h"
@@ -82,8 +83,13 @@ class WeightLoader::Loader {
       const std::array<const TensorEntry*, 1> one = {entry};
       weights.*row.target = load_matrix(one, row.role);
     }
-    for (const StreamMatrix& row : kStreamMatrices) {
-      weights.*row.target = load_stream_matrices(row.role);
+    for (const ModelLinear& row : kModelLinears) {
+      weights.*row.target = load_linear(row.parts, kOutsideLayers);
+    }
+    for (const StreamLinear& row : kStreamLinears) {
+      for (int32_t i = 0; i < num_further_streams(model_.config); ++i) {
+        (weights.*row.target).push_back(load_linear(row.parts, kOutsideLayers, i));
+      }
     }
     for (const ModelVector& row : kModelVectors) {
       weights.*row.target = load_vector(view_.table().find(row.role));
@@ -105,6 +111,7 @@ class WeightLoader::Loader {
     if (options_.takes_adapters) {
       weights.head_site = head_site(model_.config.num_layers);
       weights.embedding_site = embedding_site(model_.config.num_layers);
+      give_outer_sites(weights);
     }
     weights.layers.resize(static_cast<size_t>(model_.config.num_layers));
     return weights;
@@ -146,6 +153,18 @@ class WeightLoader::Loader {
     std::ranges::for_each(kOtherLinears, give);
     for (size_t i = 0; i < kExpertLinears.size(); ++i) {
       (out.*kExpertLinears[i].target).first_site = expert_site(model_.config, layer, i, 0);
+    }
+  }
+
+  void give_outer_sites(ModelWeights& out) const {
+    for (size_t i = 0; i < kModelLinears.size(); ++i) {
+      (out.*kModelLinears[i].target).site = model_site(model_.config.num_layers, i);
+    }
+    for (size_t i = 0; i < kStreamLinears.size(); ++i) {
+      int32_t stream = 0;
+      for (Linear& linear : out.*kStreamLinears[i].target) {
+        linear.site = stream_site(model_.config, i, stream++);
+      }
     }
   }
 
@@ -195,15 +214,6 @@ class WeightLoader::Loader {
     for (const TensorEntry* entry : part.entries) release(*entry);
     count(matrix->size_bytes);
     return matrix;
-  }
-
-  std::vector<std::unique_ptr<Matrix>> load_stream_matrices(Role role) {
-    std::vector<std::unique_ptr<Matrix>> out;
-    for (int32_t i = 0; i < num_further_streams(model_.config); ++i) {
-      const std::array<const TensorEntry*, 1> one = {view_.table().find(role, -1, i)};
-      out.push_back(load_matrix(one, role));
-    }
-    return out;
   }
 
   // This rank's elements of a vector.
@@ -426,13 +436,14 @@ class WeightLoader::Loader {
     return out;
   }
 
-  Linear load_linear(std::span<const LinearPart> parts, int32_t layer, int32_t expert = 0) {
-    const std::vector<const TensorEntry*> entries = view_.entries(parts, layer, expert);
+  // index: of an expert or of a further stream.
+  Linear load_linear(std::span<const LinearPart> parts, int32_t layer, int32_t index = 0) {
+    const std::vector<const TensorEntry*> entries = view_.entries(parts, layer, index);
     std::vector<float> bias;  // zero where a part of a stack has none
     for (const LinearPart& part : parts) {
-      const TensorEntry* entry = view_.table().find(part.weight, layer, expert);
+      const TensorEntry* entry = view_.table().find(part.weight, layer, index);
       if (entry == nullptr) continue;
-      const TensorEntry* part_bias = view_.table().find(part.bias, layer, expert);
+      const TensorEntry* part_bias = view_.table().find(part.bias, layer, index);
       std::vector<float> values;
       if (part_bias != nullptr) values = read_vector(*part_bias);
       values.resize(static_cast<size_t>(view_.num_rows(*entry)), 0.0F);

@@ -143,22 +143,20 @@ struct ModelWeights {
   int32_t head_site = -1;       // as Linear's
   int32_t embedding_site = -1;  // likewise
   // Where the embeddings are not as wide as the stream: (hidden, embedding) and back.
-  std::unique_ptr<Matrix> embedding_in;  // may be null
-  DeviceVector embedding_in_bias;
-  DeviceVector hidden_norm;         // of a layer for the next tokens
-  std::unique_ptr<Matrix> head_in;  // may be null
+  Linear embedding_in;
+  DeviceVector hidden_norm;  // of a layer for the next tokens
+  Linear head_in;
   // (hidden, hidden), behind the last norm: before an activation and a norm of its own.
-  std::unique_ptr<Matrix> head_dense;  // may be null
-  DeviceVector head_dense_bias;
+  Linear head_dense;
   DeviceVector head_norm;
   DeviceVector head_norm_bias;
   // Of rows for each layer: (vocabulary, layers * size), (layers * size, hidden).
   std::unique_ptr<Matrix> layer_input_table;  // may be null
-  std::unique_ptr<Matrix> layer_input_in;     // may be null
+  Linear layer_input_in;
   DeviceVector layer_input_norm;
   // Of each stream but the first, (hidden, hidden): from the embedding, to the last hidden state.
-  std::vector<std::unique_ptr<Matrix>> stream_in;
-  std::vector<std::unique_ptr<Matrix>> stream_out;
+  std::vector<Linear> stream_in;
+  std::vector<Linear> stream_out;
   std::vector<LayerWeights> layers;
 
   DType dtype = DType::kBF16;  // of matrices that are not quantised

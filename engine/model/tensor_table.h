@@ -11,9 +11,11 @@
 
 namespace tgi {
 
+inline constexpr int32_t kOutsideLayers = -1;
+
 struct TensorEntry {
   const TensorSpec* spec = nullptr;
-  int32_t layer = -1;   // -1: not of a layer
+  int32_t layer = kOutsideLayers;
   int32_t expert = -1;  // or head of a state, or stream, of those but the first; -1: of none
   std::string name;
   int64_t rows = 0;  // whole, before any split; 1 for vectors
@@ -56,7 +58,7 @@ class TensorTable {
   const std::vector<TensorEntry>& entries() const { return entries_; }
 
   // Null when the model has no such tensor. `expert`: or head, or stream.
-  const TensorEntry* find(Role role, int32_t layer = -1, int32_t expert = 0) const;
+  const TensorEntry* find(Role role, int32_t layer = kOutsideLayers, int32_t expert = 0) const;
 
  private:
   static constexpr int32_t kAbsent = -1;

@@ -143,8 +143,9 @@ void Transformer::run_embedding(const Tensor& hidden) {
 }
 
 void Transformer::embed_tokens(const Tensor& hidden) {
-  const bool projects_last = weights_.embedding_in != nullptr && config_.projects_embedding_last;
-  if (weights_.embedding_in == nullptr || projects_last) {
+  const bool projects_last =
+      weights_.embedding_in.weight != nullptr && config_.projects_embedding_last;
+  if (weights_.embedding_in.weight == nullptr || projects_last) {
     const Tensor embedded = projects_last ? workspace_.embedded.first_rows(hidden.rows) : hidden;
     device_.embed({.table = weights_.token_embedding.get(),
                    .position_table = weights_.position_embedding.get(),
@@ -154,10 +155,7 @@ void Transformer::embed_tokens(const Tensor& hidden) {
     add_to_embedding(embedded);
     if (projects_last) {
       norm_embedding(embedded);
-      device_.matmul({.x = embedded,
-                      .w = weights_.embedding_in.get(),
-                      .bias = weights_.embedding_in_bias.get(),
-                      .out = hidden});
+      weights_.embedding_in.apply(device_, embedded, hidden);
       return;
     }
   } else {
@@ -166,7 +164,7 @@ void Transformer::embed_tokens(const Tensor& hidden) {
                    .multiplier = config_.embedding_multiplier,
                    .out = embedded});
     add_to_embedding(embedded);
-    device_.matmul({.x = embedded, .w = weights_.embedding_in.get(), .out = hidden});
+    weights_.embedding_in.apply(device_, embedded, hidden);
     if (weights_.position_embedding != nullptr) {
       device_.embed({.position_table = weights_.position_embedding.get(), .out = hidden});
     }
@@ -215,10 +213,7 @@ void Transformer::run_head(const Tensor& hidden) {
 // Its rows take the place of those that it reads.
 void Transformer::run_head_dense(const Tensor& rows) {
   const Tensor made = workspace_.normed.first_rows(rows.rows);
-  device_.matmul({.x = rows,
-                  .w = weights_.head_dense.get(),
-                  .bias = weights_.head_dense_bias.get(),
-                  .out = made});
+  weights_.head_dense.apply_to_output_rows(device_, rows, made);
   device_.activation({.kind = config_.head_activation, .gated = false, .in = made, .out = rows});
   NormArgs norm = norm_args(weights_.head_norm, weights_.head_norm_bias);
   norm.x = rows;
@@ -228,10 +223,10 @@ void Transformer::run_head_dense(const Tensor& rows) {
 
 void Transformer::sample_rows(const Tensor& normed) {
   Tensor rows = normed;
-  if (weights_.head_dense != nullptr) run_head_dense(rows);
-  if (weights_.head_in != nullptr) {
+  if (weights_.head_dense.weight != nullptr) run_head_dense(rows);
+  if (weights_.head_in.weight != nullptr) {
     rows = workspace_.embedded.first_rows(normed.rows);
-    device_.matmul({.x = normed, .w = weights_.head_in.get(), .out = rows});
+    weights_.head_in.apply_to_output_rows(device_, normed, rows);
   }
   device_.sample({.hidden = rows,
                   .lm_head = &weights_.lm_head(),

@@ -15,7 +15,7 @@ void Transformer::embed_layer_inputs(const Tensor& embedded) {
   device_.embed({.table = weights_.layer_input_table.get(),
                  .multiplier = std::sqrt(static_cast<float>(size)),
                  .out = rows});
-  device_.matmul({.x = embedded, .w = weights_.layer_input_in.get(), .out = given});
+  weights_.layer_input_in.apply(device_, embedded, given);
   multiply(given, 1.0F / std::sqrt(static_cast<float>(config_.hidden_size)));
   // Each layer's row by itself: they lie one behind the other.
   Tensor each = given;

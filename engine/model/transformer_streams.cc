@@ -20,8 +20,7 @@ void Transformer::make_streams(const Tensor& all) {
   const Tensor embedded = stream_of(all, 0);
   for (int32_t i = 1; i < config_.streams.count; ++i) {
     const Tensor stream = stream_of(all, i);
-    const Matrix* const w = weights_.stream_in[static_cast<size_t>(i) - 1].get();
-    device_.matmul({.x = embedded, .w = w, .out = stream});
+    weights_.stream_in[static_cast<size_t>(i) - 1].apply(device_, embedded, stream);
     device_.match_rms({.least_square = kLeastSquare, .like = embedded, .x = stream});
   }
 }
@@ -85,8 +84,9 @@ void Transformer::join_streams(const Tensor& all, bool takes_output_rows, const 
   take(0, out);
   for (int32_t i = 1; i < config_.streams.count; ++i) {
     take(i, taken);
-    const Matrix* const w = weights_.stream_out[static_cast<size_t>(i) - 1].get();
-    device_.matmul({.x = taken, .w = w, .out = made});
+    const Linear& out_of = weights_.stream_out[static_cast<size_t>(i) - 1];
+    takes_output_rows ? out_of.apply_to_output_rows(device_, taken, made)
+                      : out_of.apply(device_, taken, made);
     device_.match_rms({.least_square = kLeastSquare, .like = first, .x = made});
     device_.add({.x = out, .y = made, .out = out});
   }

@@ -169,21 +169,6 @@ inline constexpr std::array<LayerLinear, 2> kParameterLinears = {{
     {&LayerWeights::mlp_connection, kMlpConnectionParts},
 }};
 
-// Where an adapter can add something (engine/tensor/low_rank.h): the linears of each layer, those
-// of kLayerLinears first, behind those of all layers the head and the embedding, and behind these
-// the experts of each layer, those of kExpertLinears one after the other.
-inline constexpr int32_t kSitesOfLayer =
-    static_cast<int32_t>(kLayerLinears.size() + kOtherLinears.size());
-constexpr int32_t site_of(int32_t layer, size_t linear) {
-  return layer * kSitesOfLayer + static_cast<int32_t>(linear);
-}
-constexpr int32_t head_site(int32_t num_layers) {
-  return num_layers * kSitesOfLayer;
-}
-constexpr int32_t embedding_site(int32_t num_layers) {
-  return head_site(num_layers) + 1;
-}
-
 // One for each expert.
 struct ExpertLinear {
   ExpertLinears LayerWeights::*target;
@@ -194,15 +179,6 @@ inline constexpr std::array<ExpertLinear, 2> kExpertLinears = {{
     {&LayerWeights::experts_gate_up, kExpertGateUpParts},
     {&LayerWeights::experts_down, kExpertDownParts},
 }};
-
-constexpr int32_t expert_site(const ModelConfig& config,
-                              int32_t layer,
-                              size_t linear,
-                              int32_t expert) {
-  const auto num_linears = static_cast<int32_t>(kExpertLinears.size());
-  const int32_t before = layer * num_linears + static_cast<int32_t>(linear);
-  return embedding_site(config.num_layers) + 1 + before * config.experts.num_experts + expert;
-}
 
 inline constexpr std::array<LayerVector, 51> kLayerVectors = {{
     {&LayerWeights::attention_norm, Role::kAttentionNorm},
@@ -269,6 +245,30 @@ inline constexpr std::array<HeadLinear, 2> kHeadLinears = {{
     {&LayerWeights::decay_gate, Role::kDecayGate},
 }};
 
+// Before the first layer and behind the last.
+struct ModelLinear {
+  Linear ModelWeights::*target;
+  std::array<LinearPart, 1> parts;
+};
+
+inline constexpr std::array<ModelLinear, 4> kModelLinears = {{
+    {&ModelWeights::embedding_in, {{{Role::kEmbeddingIn, Role::kEmbeddingInBias}}}},
+    {&ModelWeights::layer_input_in, {{{Role::kLayerInputIn, Role::kCount}}}},
+    {&ModelWeights::head_in, {{{Role::kHeadIn, Role::kCount}}}},
+    {&ModelWeights::head_dense, {{{Role::kHeadDense, Role::kHeadDenseBias}}}},
+}};
+
+// One for each stream but the first.
+struct StreamLinear {
+  std::vector<Linear> ModelWeights::*target;
+  std::array<LinearPart, 1> parts;
+};
+
+inline constexpr std::array<StreamLinear, 2> kStreamLinears = {{
+    {&ModelWeights::stream_in, {{{Role::kStreamIn, Role::kCount}}}},
+    {&ModelWeights::stream_out, {{{Role::kStreamOut, Role::kCount}}}},
+}};
+
 struct ModelMatrix {
   std::unique_ptr<Matrix> ModelWeights::*target;
   Role role;
@@ -279,33 +279,18 @@ struct ModelVector {
   Role role;
 };
 
-inline constexpr std::array<ModelMatrix, 10> kModelMatrices = {{
+inline constexpr std::array<ModelMatrix, 6> kModelMatrices = {{
     {&ModelWeights::token_embedding, Role::kTokenEmbedding},
     {&ModelWeights::position_embedding, Role::kPositionEmbedding},
     {&ModelWeights::type_embedding, Role::kTypeEmbedding},
     {&ModelWeights::untied_lm_head, Role::kLmHead},
-    {&ModelWeights::embedding_in, Role::kEmbeddingIn},
-    {&ModelWeights::head_in, Role::kHeadIn},
     {&ModelWeights::head_connection, Role::kHeadConnection},
-    {&ModelWeights::head_dense, Role::kHeadDense},
     {&ModelWeights::layer_input_table, Role::kLayerInputTable},
-    {&ModelWeights::layer_input_in, Role::kLayerInputIn},
 }};
 
-// One for each stream but the first.
-struct StreamMatrix {
-  std::vector<std::unique_ptr<Matrix>> ModelWeights::*target;
-  Role role;
-};
-inline constexpr std::array<StreamMatrix, 2> kStreamMatrices = {{
-    {&ModelWeights::stream_in, Role::kStreamIn},
-    {&ModelWeights::stream_out, Role::kStreamOut},
-}};
-
-inline constexpr std::array<ModelVector, 13> kModelVectors = {{
+inline constexpr std::array<ModelVector, 11> kModelVectors = {{
     {&ModelWeights::embedding_norm, Role::kEmbeddingNorm},
     {&ModelWeights::embedding_norm_bias, Role::kEmbeddingNormBias},
-    {&ModelWeights::embedding_in_bias, Role::kEmbeddingInBias},
     {&ModelWeights::layer_input_norm, Role::kLayerInputNorm},
     {&ModelWeights::hidden_norm, Role::kHiddenNorm},
     {&ModelWeights::final_norm, Role::kFinalNorm},
@@ -313,7 +298,6 @@ inline constexpr std::array<ModelVector, 13> kModelVectors = {{
     {&ModelWeights::head_connection_base, Role::kHeadConnectionBase},
     {&ModelWeights::head_connection_scale, Role::kHeadConnectionScale},
     {&ModelWeights::lm_head_bias, Role::kLmHeadBias},
-    {&ModelWeights::head_dense_bias, Role::kHeadDenseBias},
     {&ModelWeights::head_norm, Role::kHeadNorm},
     {&ModelWeights::head_norm_bias, Role::kHeadNormBias},
 }};

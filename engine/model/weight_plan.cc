@@ -25,8 +25,11 @@ class Planner {
 
   int64_t plan() {
     for (const ModelMatrix& row : kModelMatrices) add_matrix(row.role);
-    for (const StreamMatrix& row : kStreamMatrices) {
-      for (int32_t i = 0; i < num_further_streams(model_.config); ++i) add_matrix(row.role, i);
+    for (const ModelLinear& row : kModelLinears) add_linear(row.parts, kOutsideLayers);
+    for (const StreamLinear& row : kStreamLinears) {
+      for (int32_t i = 0; i < num_further_streams(model_.config); ++i) {
+        add_linear(row.parts, kOutsideLayers, i);
+      }
     }
     for (const ModelVector& row : kModelVectors) add_vector(view_.table().find(row.role));
     if (view_.table().find(Role::kDistanceBias) != nullptr) {
@@ -71,8 +74,8 @@ class Planner {
     return rows;
   }
 
-  void add_matrix(Role role, int32_t stream = 0) {
-    const TensorEntry* entry = view_.table().find(role, -1, stream);
+  void add_matrix(Role role) {
+    const TensorEntry* entry = view_.table().find(role);
     if (entry == nullptr) return;
     const std::array<const TensorEntry*, 1> one = {entry};
     size_bytes_ += matrix_bytes(one, role);
@@ -186,7 +189,8 @@ void check_quantization(const LoadedConfig& model, const LoadWeightsOptions& opt
     (void)storage.parts(one, role, view.col_range(*entry));
   };
   for (const ModelMatrix& row : kModelMatrices) check(row.role, -1);
-  for (const StreamMatrix& row : kStreamMatrices) check(row.role, -1);
+  for (const ModelLinear& row : kModelLinears) check(row.parts.front().weight, -1);
+  for (const StreamLinear& row : kStreamLinears) check(row.parts.front().weight, -1);
   for (int32_t layer = 0; layer < model.config.num_layers; ++layer) {
     for_linears([&](std::span<const LinearPart> parts) {
       for (const LinearPart& part : parts) check(part.weight, layer);

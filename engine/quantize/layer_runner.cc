@@ -146,13 +146,12 @@ LayerRunner::HiddenStates LayerRunner::embed() {
   weights_.embedding_norm = std::move(outer.embedding_norm);
   weights_.embedding_norm_bias = std::move(outer.embedding_norm_bias);
   weights_.embedding_in = std::move(outer.embedding_in);
-  weights_.embedding_in_bias = std::move(outer.embedding_in_bias);
   HiddenStates states(num_tokens_, model_.config.hidden_size);
   for_steps([&](const Tensor& hidden) { transformer_->run_embedding(hidden); }, &states);
   weights_.token_embedding.reset();
   weights_.position_embedding.reset();
   weights_.type_embedding.reset();
-  weights_.embedding_in.reset();
+  weights_.embedding_in = {};
   return states;
 }
 

@@ -18,6 +18,9 @@ struct TensorRename {
   std::string_view usual;
 };
 
+// The usual name of a tensor, by all renames one after the other.
+std::string respelled(std::string_view stored, std::span<const TensorRename> renames);
+
 // Finds tensors by their usual names, and lists those. The renames are made one after the other.
 // Where a name is taken by then, a tensor keeps its own.
 // `checkpoint` must outlive it.

@@ -2,6 +2,8 @@
 // on nothing but the row and its adapter, and rows without one keep theirs.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 
@@ -208,6 +210,36 @@ class AdaptersOnDevice {
     });
   }
 
+  // Of all sequences, at the rows that are drawn from and scored, in a tensor of them alone.
+  Floats add_at(const LowRankProblem& problem, std::span<const int32_t> rows, size_t num_drawn) {
+    const LowRankSetup& setup = problem.setup();
+    Batch batch = batch_of(setup, 0, setup.sequences.size());
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const auto after = std::ranges::upper_bound(batch.cu_seqlens_q, rows[i]);
+      const auto slot = static_cast<int32_t>(after - batch.cu_seqlens_q.begin()) - 1;
+      if (i < num_drawn) {
+        batch.sample_rows.push_back({.row = rows[i], .slot = slot});
+      } else {
+        batch.score_rows.push_back({.row = rows[i], .target_id = 0});
+      }
+    }
+    const auto count = static_cast<int64_t>(rows.size());
+    const DType dtype = device_.info().activation_dtype;
+    DeviceTensor x(device_, batch.num_tokens(), setup.cols, dtype, setup.cols + 8);
+    x.write(rows_of(problem.x, setup, 0, batch.num_tokens(), setup.cols));
+    DeviceTensor before(device_, batch.num_tokens(), setup.outputs, dtype, setup.outputs);
+    before.write(rows_of(problem.out, setup, 0, batch.num_tokens(), setup.outputs));
+    const DeviceTensor x_rows(device_, count, setup.cols, dtype, setup.cols);
+    DeviceTensor out(device_, count, setup.outputs, dtype, setup.outputs + 10);
+    run_step(device_, batch, [&] {
+      device_.gather_output_rows(x.view(), x_rows.view());
+      device_.gather_output_rows(before.view(), out.view());
+      device_.add_low_rank(
+          {.site = 0, .x = x_rows.view(), .out = out.view(), .of_output_rows = true});
+    });
+    return out.read();
+  }
+
   Floats add_of_tokens(const LowRankProblem& problem, size_t first, size_t count) {
     return changed(problem, first, batch_of(problem.setup(), first, count), [&](const Tensor& out) {
       device_.add_low_rank_of_tokens({.site = 0, .out = out});
@@ -287,6 +319,28 @@ TEST_CASE("what adapters add agrees with the reference, whatever else is in the 
       const auto [first, is_new] = of_group.try_emplace(device_case.bit_group, all);
       if (!is_new) CHECK(same_bits(first->second, all));
     }
+  }
+}
+
+TEST_CASE("what adapters add to rows that are drawn from and scored is what they add to all") {
+  const LowRankSetup setup{.name = "before the head",
+                           .adapters = {{{{.rank = 6, .num_outputs = 70, .scale = 2.0F}}},
+                                        {{{.rank = 20, .first_output = 9, .num_outputs = 40}}}},
+                           .sequences = {{1, 2}, {0, 1}, {2, 3}, {1, 1}}};
+  constexpr std::array<int32_t, 5> kRows = {1, 2, 5, 3, 6};
+  for (const DeviceCase& device_case : device_cases()) {
+    const auto device = device_case.make();
+    if (!device->info().takes_adapters) continue;
+    INFO(device_case.name);
+    const LowRankProblem problem(setup, device->info().activation_dtype);
+    AdaptersOnDevice adapters(*device, problem);
+    const Floats all = adapters.add(problem, 0, setup.sequences.size());
+    Floats expected;
+    for (const int32_t row : kRows) {
+      const auto begin = all.begin() + row * setup.outputs;
+      expected.insert(expected.end(), begin, begin + setup.outputs);
+    }
+    CHECK(same_bits(adapters.add_at(problem, kRows, 3), expected));
   }
 }
 

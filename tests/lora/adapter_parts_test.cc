@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <set>
 
+#include "engine/model/adapter_sites.h"
 #include "tests/catch.h"
 #include "tests/lora/adapter_builder.h"
 #include "tests/model/fake_device.h"

@@ -4,6 +4,7 @@
 
 #include "engine/lora/adapter_files.h"
 #include "engine/lora/adapter_parts.h"
+#include "engine/model/adapter_sites.h"
 #include "engine/model/weight_layout.h"
 #include "tests/catch.h"
 #include "tests/lora/adapter_builder.h"

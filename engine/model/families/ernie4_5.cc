@@ -281,6 +281,11 @@ constexpr auto kErnie45SeeingIgnored = std::to_array<std::string_view>({
     ".mlp.gate.weight_1",
 });
 
+// As `transformers` calls them within.
+constexpr auto kErnie45VlRenames = std::to_array<TensorRename>({
+    {".mlp.text_moe.", ".mlp."},
+});
+
 }  // namespace
 
 extern const Architecture kErnie45;
@@ -313,6 +318,7 @@ constexpr Architecture kErnie45Vl = {
     .read_config = read_ernie4_5_vl,
     .fields = kErnie45VlFields,
     .tensors = kErnie45VlTensors,
+    .renames = kErnie45VlRenames,
     .ignored = kErnie45SeeingIgnored,
 };
 

@@ -68,6 +68,20 @@ constexpr auto kExaoneTensors = std::to_array<TensorSpec>({
 constexpr auto kExaoneIgnored =
     std::to_array<std::string_view>({".rotary.inv_freq", ".rotary_emb.inv_freq"});
 
+// As `transformers` calls them within.
+constexpr auto kExaoneRenames = std::to_array<TensorRename>({
+    {"model.layers.", "transformer.h."},
+    {"model.embed_tokens.", "transformer.wte."},
+    {"model.norm.", "transformer.ln_f."},
+    {".input_layernorm.", ".ln_1."},
+    {".post_attention_layernorm.", ".ln_2."},
+    {".self_attn.o_proj.", ".attn.attention.out_proj."},
+    {".self_attn.", ".attn.attention."},
+    {".mlp.gate_proj.", ".mlp.c_fc_0."},
+    {".mlp.up_proj.", ".mlp.c_fc_1."},
+    {".mlp.down_proj.", ".mlp.c_proj."},
+});
+
 }  // namespace
 
 extern const Architecture kExaone;
@@ -80,6 +94,7 @@ constexpr Architecture kExaone = {
     .fields = kExaoneFields,
     .aliases = kExaoneAliases,
     .tensors = kExaoneTensors,
+    .renames = kExaoneRenames,
     .ignored = kExaoneIgnored,
 };
 

@@ -74,6 +74,11 @@ constexpr auto kGptNeoxTensors = std::to_array<TensorSpec>({
      Split::kColumns},
 });
 
+// As `transformers` calls them within.
+constexpr auto kNeoxRenames = std::to_array<TensorRename>({
+    {"lm_head.", "embed_out."},
+});
+
 }  // namespace
 
 extern const Architecture kGptNeox;
@@ -84,6 +89,7 @@ constexpr Architecture kGptNeox = {
     .read_config = read_gpt_neox,
     .fields = kGptNeoxFields,
     .tensors = kGptNeoxTensors,
+    .renames = kNeoxRenames,
     .ignored = kNeoxIgnored,
 };
 

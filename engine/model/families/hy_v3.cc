@@ -136,6 +136,11 @@ constexpr NextTokenNames kHy3NextTokens = {
     .hands_on_normed = true,
 };
 
+// As `transformers` calls them within.
+constexpr auto kHy3Renames = std::to_array<TensorRename>({
+    {".mlp.shared_experts.", ".mlp.shared_mlp."},
+});
+
 }  // namespace
 
 extern const Architecture kHyV3;
@@ -147,6 +152,7 @@ constexpr Architecture kHyV3 = {
     .fields = kHy3Fields,
     .aliases = kHy3Aliases,
     .tensors = kHy3Tensors,
+    .renames = kHy3Renames,
     .ignored = kRotaryTables,
     .ignores_layer_after_last = true,
     .next_tokens = &kHy3NextTokens,

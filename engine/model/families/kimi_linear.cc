@@ -185,6 +185,12 @@ constexpr auto kKimiLinearTensors = join_tensors(
     kMixtralExpertTensors,
     kMixtralSharedExpertsTensors);
 
+// As `transformers` calls them within.
+constexpr auto kKimiLinearRenames = std::to_array<TensorRename>({
+    {".mlp.shared_experts.", ".block_sparse_moe.shared_experts."},
+    {".self_attn.forget_gate.", ".self_attn."},
+});
+
 }  // namespace
 
 extern const Architecture kKimiLinear;
@@ -196,6 +202,7 @@ constexpr Architecture kKimiLinear = {
     .fields = kKimiLinearFields,
     .aliases = kKimiLinearAliases,
     .tensors = kKimiLinearTensors,
+    .renames = kKimiLinearRenames,
     .ignored = kRotaryTables,
     .ignores_layer_after_last = true,
 };

@@ -162,6 +162,11 @@ constexpr auto kLagunaTensors =
                       Dim::kHidden, Dim::kSharedIntermediate, Split::kColumns, has_shared_expert},
                  }));
 
+// As `transformers` calls them within.
+constexpr auto kLagunaRenames = std::to_array<TensorRename>({
+    {".mlp.shared_experts.", ".mlp.shared_expert."},
+});
+
 }  // namespace
 
 extern const Architecture kLaguna;
@@ -172,6 +177,7 @@ constexpr Architecture kLaguna = {
     .read_config = read_laguna,
     .fields = kLagunaFields,
     .tensors = kLagunaTensors,
+    .renames = kLagunaRenames,
     .ignored = kRotaryTables,
 };
 

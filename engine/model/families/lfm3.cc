@@ -144,6 +144,11 @@ constexpr auto kLfm3Tensors =
                       Dim::kHeads, Dim::kHidden, Split::kRows, has_lfm3_gate},
                  }));
 
+// As `transformers` calls them within.
+constexpr auto kLfm3Renames = std::to_array<TensorRename>({
+    {".self_attn.g_proj.", ".self_attn.gate_proj."},
+});
+
 }  // namespace
 
 extern const Architecture kLfm3;
@@ -154,6 +159,7 @@ constexpr Architecture kLfm3 = {
     .read_config = read_lfm3,
     .fields = kLfm3Fields,
     .tensors = kLfm3Tensors,
+    .renames = kLfm3Renames,
     .ignored = kRotaryTables,
 };
 

@@ -168,6 +168,14 @@ constexpr auto kLing3Tensors = join_tensors(
     kExpertTensors,
     kSharedExpertsTensors);
 
+// As `transformers` calls them within.
+constexpr auto kLing3Renames = std::to_array<TensorRename>({
+    {"embed_tokens.", "word_embeddings."},
+    {".self_attn.forget_gate.", ".attention."},
+    {".self_attn.o_proj.", ".attention.dense."},
+    {".self_attn.", ".attention."},
+});
+
 }  // namespace
 
 extern const Architecture kLing3;
@@ -179,6 +187,7 @@ constexpr Architecture kLing3 = {
     .fields = kLing3Fields,
     .aliases = kLing3Aliases,
     .tensors = kLing3Tensors,
+    .renames = kLing3Renames,
     .ignored = kRotaryTables,
     .ignores_layer_after_last = true,
 };

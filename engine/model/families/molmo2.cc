@@ -164,6 +164,13 @@ constexpr auto kMolmo2Ignored = std::to_array<std::string_view>({
     "transformer.wte.new_embedding",
 });
 
+// As `transformers` calls them within.
+constexpr auto kMolmo2Renames = std::to_array<TensorRename>({
+    {"layers.", "transformer.blocks."},
+    {".self_attn.o_proj.", ".self_attn.attn_out."},
+    {".mlp.down_proj.", ".mlp.ff_out."},
+});
+
 }  // namespace
 
 extern const Architecture kMolmo2Text, kMolmo2;
@@ -175,6 +182,7 @@ constexpr Architecture kMolmo2Text = {
     .fields = kMolmo2TextFields,
     .aliases = kMolmo2TextAliases,
     .tensors = kMolmo2TextTensors,
+    .renames = kMolmo2Renames,
     .ignored = kRotaryTables,
 };
 constexpr Architecture kMolmo2 = with_own_head(multimodal_of(

@@ -142,6 +142,12 @@ constexpr auto kSarvamMlaTensors = join_tensors(kLlamaOuterTensors,
                                                 kExpertTensors,
                                                 kDeepSeekExpertTensors);
 
+// As `transformers` calls them within.
+constexpr auto kSarvamMoeRenames = std::to_array<TensorRename>({
+    {"embed_tokens.", "word_embeddings."},
+    {".self_attn.o_proj.", ".attention.dense."},
+});
+
 }  // namespace
 
 extern const Architecture kSarvamMoe;
@@ -154,6 +160,7 @@ constexpr Architecture kSarvamMoe = {
     .fields = kSarvamMoeFields,
     .aliases = kSarvamMoeAliases,
     .tensors = kSarvamMoeTensors,
+    .renames = kSarvamMoeRenames,
     .ignored = kRotaryTables,
     .ignores_layer_after_last = true,
 };

@@ -220,6 +220,11 @@ constexpr auto kStepTensors =
                       Dim::kHidden, Dim::kSharedIntermediate, Split::kColumns, has_shared_expert},
                  }));
 
+// As `transformers` calls them within.
+constexpr auto kStepRenames = std::to_array<TensorRename>({
+    {".mlp.shared_experts.", ".share_expert."},
+});
+
 }  // namespace
 
 extern const Architecture kStep35, kStep37;
@@ -231,6 +236,7 @@ constexpr Architecture kStep35 = {
     .fields = kStepFields,
     .aliases = kStepAliases,
     .tensors = kStepTensors,
+    .renames = kStepRenames,
     .ignored = kRotaryTables,
 };
 constexpr Architecture kStep37 = multimodal_of(kStepSeeingNames,

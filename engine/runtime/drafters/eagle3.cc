@@ -70,7 +70,7 @@ class EaglePass final : public OwnLayer {
  private:
   void read_reported(const Tensor& reported, const Tensor& stream) {
     if (weights_.embedding_norm.get() != nullptr) norm(weights_.embedding_norm, reported, reported);
-    device_.matmul({.x = reported, .w = weights_.embedding_in.get(), .out = stream});
+    device_.matmul({.x = reported, .w = weights_.embedding_in.weight.get(), .out = stream});
   }
 
   const bool begins_normed_;

@@ -39,7 +39,7 @@ class MtpLayer final : public OwnLayer {
                    .out = stream});
     norm(weights_.embedding_norm, stream, joined.columns(0, hidden));
     norm(weights_.hidden_norm, input_.first_rows(num_tokens), joined.columns(hidden, hidden));
-    device_.matmul({.x = joined, .w = weights_.embedding_in.get(), .out = stream});
+    device_.matmul({.x = joined, .w = weights_.embedding_in.weight.get(), .out = stream});
     transformer_.run_layer(0, stream);
     gather(stream, num_output_rows);
   }
