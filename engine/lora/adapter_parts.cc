@@ -43,11 +43,11 @@ class Cutter {
     TGI_CHECK(entry != nullptr);
     if (place.layer != SitePart::kNone) part.first_output = first_output(place);
     const bool has_offset = entry->spec->split != Split::kColumns || rank_ == 0;
-    fill(linear,
-         {.rows = view_.row_ranges(*entry),
-          .cols = view_.col_range(*entry),
-          .has_offset = has_offset},
-         entry->spec->turns, part);
+    Share share{.rows = view_.row_ranges(*entry),
+                .cols = view_.col_range(*entry),
+                .has_offset = has_offset};
+    if (place.rows.count > 0) part.first_output += take_rows(place.rows, share);
+    fill(linear, share, entry->spec->turns, part);
     if (part.rank() == 0 && part.offset.empty()) return std::nullopt;
     return part;
   }
@@ -74,6 +74,31 @@ class Cutter {
     return first;
   }
 
+  // What this rank has of a linear.
+  struct Share {
+    std::vector<Range> rows;
+    Range cols;
+    bool has_offset = true;
+  };
+
+  // Leaves those of the tensor's rows that are the module's, as rows of the module, and gives how
+  // many there are before them.
+  static int64_t take_rows(Range module, Share& share) {
+    const std::vector<Range> all = std::exchange(share.rows, {});
+    int64_t before = 0;
+    int64_t first = 0;
+    for (const Range& range : all) {
+      const int64_t begin = std::max(range.begin, module.begin);
+      const int64_t end = std::min(range.begin + range.count, module.begin + module.count);
+      if (begin < end) {
+        if (share.rows.empty()) first = before + begin - range.begin;
+        share.rows.push_back({.begin = begin - module.begin, .count = end - begin});
+      }
+      before += range.count;
+    }
+    return first;
+  }
+
   // All of it, on each rank; in the size that embeddings have after they were multiplied.
   LowRankPart lookup(const AdapterLinear& linear) const {
     const Range ranks = whole_range(linear.rank).front();
@@ -84,13 +109,6 @@ class Cutter {
                               ranks),
             .b = {slice_factor(tensors_, linear.b, whole_range(linear.b.rows).front(), ranks)}};
   }
-
-  // What this rank has of a linear.
-  struct Share {
-    std::vector<Range> rows;
-    Range cols;
-    bool has_offset = true;
-  };
 
   static Share whole(const AdapterLinear& linear) {
     const auto outputs = linear.b ? linear.b.rows : std::ssize(linear.offset);

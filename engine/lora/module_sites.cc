@@ -1,4 +1,5 @@
 #include "engine/lora/module_sites.h"
+#include "base/error.h"
 #include "engine/model/adapter_sites.h"
 
 #include <fmt/format.h>
@@ -12,6 +13,7 @@ namespace tgi {
 namespace {
 
 constexpr std::string_view kWeight = ".weight";
+constexpr std::string_view kBiasEnd = ".bias";
 constexpr std::string_view kExperts = ".experts";
 
 // What a decoder is wrapped into, whatever the family: the body of a model with a head, and the
@@ -81,19 +83,57 @@ std::string experts_of_layer(std::string_view inner) {
   return fmt::format("{}.{}{}", parts[*place], parts[*place + 1], kExperts);
 }
 
-// So does what chooses among them, of which there is one too: the layer that `inner` is a router
-// of, or "".
+// "layers.3" of whatever is in it; "" of what is in no layer.
+std::string layer_name(const std::vector<std::string_view>& parts) {
+  const auto place = list_place(parts);
+  return place ? fmt::format("{}.{}", parts[*place], parts[*place + 1]) : "";
+}
+
+// The name of a module that is in one of a layer ("mlp" of "layers.3.mlp.gate"), or "".
+std::string_view parent_in_layer(const std::vector<std::string_view>& parts) {
+  return list_place(parts) == 0 && parts.size() == 4 ? parts[2] : "";
+}
+
+template <size_t kSize>
+bool is_one_of(const std::array<std::string_view, kSize>& names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+// What chooses among experts goes by other names too, and there is one in a layer: the layer that
+// `inner` is a router of, or "".
 std::string layer_of_router(std::string_view inner) {
   constexpr std::array<std::string_view, 2> kNames = {"gate", "router"};
   constexpr std::array<std::string_view, 5> kModules = {"mlp", "block_sparse_moe", "feed_forward",
                                                         "moe", "mixer"};
   const auto parts = split(inner);
-  const auto place = list_place(parts);
-  if (!place || parts.size() != *place + 4) return "";
-  const bool has_module = std::ranges::find(kModules, parts[*place + 2]) != kModules.end();
-  const bool has_name = std::ranges::find(kNames, parts[*place + 3]) != kNames.end();
-  if (!has_module || !has_name) return "";
-  return fmt::format("{}.{}", parts[*place], parts[*place + 1]);
+  const bool is_router =
+      is_one_of(kNames, parts.back()) && is_one_of(kModules, parent_in_layer(parts));
+  return is_router ? layer_name(parts) : "";
+}
+
+constexpr std::array<std::string_view, 3> kQkvNames = {"q_proj", "k_proj", "v_proj"};
+constexpr std::array<std::string_view, 2> kGateUpNames = {"gate_proj", "up_proj"};
+
+// What transformers calls the modules whose rows a tensor of this dimension holds, in the order of
+// rank_ranges.
+std::span<const std::string_view> names_of_rows(Dim rows) {
+  if (rows == Dim::kQkv) return kQkvNames;
+  if (rows == Dim::kGateUp || rows == Dim::kUpGate) return kGateUpNames;
+  return {};
+}
+
+// "layers.3.q_proj" of "layers.3.self_attn.q_proj", and so of its bias, or "".
+std::string name_of_rows(std::string_view inner) {
+  if (inner.ends_with(kBiasEnd)) {
+    inner.remove_suffix(kBiasEnd.size());
+    const std::string name = name_of_rows(inner);
+    return name.empty() ? name : name + std::string(kBiasEnd);
+  }
+  const auto parts = split(inner);
+  const std::string_view module = parent_in_layer(parts);
+  const bool is_one = (module == "self_attn" && is_one_of(kQkvNames, parts.back())) ||
+                      (module == "mlp" && is_one_of(kGateUpNames, parts.back()));
+  return is_one ? fmt::format("{}.{}", layer_name(parts), parts.back()) : "";
 }
 
 std::string_view module_of(std::string_view tensor) {
@@ -147,7 +187,7 @@ ModuleSites::ModuleSites(const LoadedConfig& model) : renames_(model.text->renam
   add_outer_linears(table, model.config);
   num_experts_ = model.config.experts.num_experts;
   for (int32_t layer = 0; layer < model.config.num_layers; ++layer) {
-    add_linears(table, layer, refusal_of_layers(model.config));
+    add_linears(table, layer, model.config);
     add_experts(table, layer);
   }
   add_head(model, table);
@@ -207,20 +247,45 @@ void ModuleSites::add_outer_linears(const TensorTable& table, const ModelConfig&
   }
 }
 
-void ModuleSites::add_linears(const TensorTable& table, int32_t layer, std::string_view refusal) {
+void ModuleSites::add_linears(const TensorTable& table, int32_t layer, const ModelConfig& config) {
   for (size_t linear = 0; linear < static_cast<size_t>(kSitesOfLayer); ++linear) {
     for (const LinearPart& part : linear_parts({.layer = layer, .linear = linear})) {
       const TensorEntry* entry = table.find(part.weight, layer);
       if (entry == nullptr) continue;
       ModuleTarget& found = target(*entry);
-      found.refusal = refusal;
+      found.refusal = refusal_of_layers(config);
       found.parts.push_back({.layer = layer, .linear = linear, .role = part.weight});
+      if (found.refusal.empty()) {
+        add_rows(*entry, table.find(part.bias, layer), found.parts.back(), config);
+      }
       if (part.weight != Role::kRouter) continue;
-      const std::string inner = inner_name(entry->name);
-      const auto parts = split(inner);
-      const size_t list = list_place(parts).value();
-      routers_[fmt::format("{}.{}", parts[list], parts[list + 1])] = &found;
+      const std::string inner = inner_name(module_of(entry->name));
+      routers_[layer_name(split(inner))] = &found;
     }
+  }
+}
+
+void ModuleSites::add_rows(const TensorEntry& entry,
+                           const TensorEntry* bias,
+                           const SitePart& part,
+                           const ModelConfig& config) {
+  const std::span<const std::string_view> names = names_of_rows(entry.spec->rows);
+  if (names.empty()) return;
+  const std::string inner = inner_name(module_of(entry.name));
+  const std::string layer = layer_name(split(inner));
+  const std::vector<Range> ranges = rank_ranges(entry.spec->rows, config, part.layer, 0, 1);
+  TGI_CHECK(ranges.size() == names.size());
+  for (size_t i = 0; i < names.size(); ++i) {
+    SitePart rows = part;
+    rows.rows = ranges[i];
+    rows_of_layers_[fmt::format("{}.{}", layer, names[i])] = {.parts = {rows},
+                                                              .name = entry.name,
+                                                              .first = ranges[i].begin * entry.cols,
+                                                              .outputs = ranges[i].count,
+                                                              .inputs = entry.cols};
+    if (bias == nullptr) continue;
+    rows_of_layers_[fmt::format("{}.{}{}", layer, names[i], kBiasEnd)] = {
+        .refusal = kVectorRefusal, .parts = {}, .name = bias->name};
   }
 }
 
@@ -319,7 +384,9 @@ const ModuleTarget* ModuleSites::find_by_inner(const std::string& inner) const {
   const auto found = targets_.find(inner);
   if (found != targets_.end()) return &found->second;
   const auto router = routers_.find(layer_of_router(inner));
-  return router == routers_.end() ? nullptr : router->second;
+  if (router != routers_.end()) return router->second;
+  const auto rows = rows_of_layers_.find(name_of_rows(inner));
+  return rows == rows_of_layers_.end() ? nullptr : &rows->second;
 }
 
 const ModuleTarget* ModuleSites::find(std::string_view module) const {

@@ -30,9 +30,13 @@ struct SitePart {
   Role role = Role::kCount;
   int32_t expert = kNone;
   int32_t stream = kNone;  // one for each further stream
+  Range rows{};            // of a tensor that holds those of several modules; none: all of them
 
   // As TensorTable::find counts.
   int32_t index() const { return std::max({expert, stream, 0}); }
+  Range rows_of(const TensorEntry& entry) const {
+    return rows.count > 0 ? rows : Range{.begin = 0, .count = entry.rows};
+  }
 
   auto operator<=>(const SitePart&) const = default;
 };
@@ -90,7 +94,11 @@ class ModuleSites {
   ModuleTarget& target(const TensorEntry& entry);
   void add_others(const TensorTable& table, const ModelConfig& config);
   void add_outer_linears(const TensorTable& table, const ModelConfig& config);
-  void add_linears(const TensorTable& table, int32_t layer, std::string_view refusal);
+  void add_linears(const TensorTable& table, int32_t layer, const ModelConfig& config);
+  void add_rows(const TensorEntry& entry,
+                const TensorEntry* bias,
+                const SitePart& part,
+                const ModelConfig& config);
   void add_experts(const TensorTable& table, int32_t layer);
   void add_parameter(const TensorTable& table, int32_t layer, size_t linear);
   const ModuleTarget* find_by_inner(const std::string& inner) const;
@@ -105,6 +113,8 @@ class ModuleSites {
   std::map<std::string, std::vector<const ExpertParameter*>, std::less<>> by_experts_module_;
   std::map<SitePart, const ModuleTarget*> by_expert_;
   std::map<std::string, const ModuleTarget*, std::less<>> routers_;  // by layers ("layers.3")
+  // Of modules that are rows of a tensor, by layers and their own names ("layers.3.q_proj").
+  std::map<std::string, ModuleTarget, std::less<>> rows_of_layers_;
   ModuleTarget any_expert_;  // of experts that the table has under other names
   int32_t num_experts_ = 0;
 };

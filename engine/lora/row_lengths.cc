@@ -121,8 +121,8 @@ class RowLengths {
     }
   }
 
-  // Of the rows that this tensor of the table holds.
-  void add(const TensorEntry& entry) {
+  // Of rows of a tensor of the table.
+  void add(const TensorEntry& entry, Range taken) {
     const MatrixSpec spec = matrix_spec(model_, entry);
     WeightProblems problems;
     const auto tensors = model_.weight_format->collect(model_.json, base_, spec, problems);
@@ -131,14 +131,14 @@ class RowLengths {
                   fmt::format("{}: the base model's folder does not hold it as this model has it",
                               entry.name));
     }
-    const int64_t num_blocks = (entry.rows + kBlockRows - 1) / kBlockRows;
+    const int64_t num_blocks = (taken.count + kBlockRows - 1) / kBlockRows;
     const auto num_threads = static_cast<int>(std::thread::hardware_concurrency() / 2);
     parallel_for(std::max(1, num_threads), num_blocks, [&](int64_t block) {
       const int64_t begin = block * kBlockRows;
-      const Range rows{.begin = begin, .count = std::min(kBlockRows, entry.rows - begin)};
-      const HostWeight weight =
-          model_.weight_format->slice(model_.json, base_, spec, tensors, rows,
-                                      {.begin = 0, .count = cols_}, MatrixStorage(DType::kF32));
+      const Range rows{.begin = begin, .count = std::min(kBlockRows, taken.count - begin)};
+      const HostWeight weight = model_.weight_format->slice(
+          model_.json, base_, spec, tensors, {.begin = taken.begin + begin, .count = rows.count},
+          {.begin = 0, .count = cols_}, MatrixStorage(DType::kF32));
       add_block(weight, rows, entry.spec->turns);
     });
     for (const StoredTensor* tensor : tensors) base_.release(*tensor);
@@ -202,7 +202,7 @@ std::vector<float> changed_row_lengths(const LoadedConfig& model,
     // A tied head.
     if (entry == nullptr) entry = table.find(Role::kTokenEmbedding);
     TGI_CHECK(entry != nullptr && entry->cols == target.inputs);
-    lengths.add(*entry);
+    lengths.add(*entry, part.rows_of(*entry));
   }
   return lengths.take();
 }

@@ -8,6 +8,7 @@
 // is read.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -76,6 +77,8 @@ struct StoredForm {
 struct Range {
   int64_t begin = 0;
   int64_t count = 0;
+
+  auto operator<=>(const Range&) const = default;
 };
 
 // What is wrong with a checkpoint, gathered so that one error can tell all of it.

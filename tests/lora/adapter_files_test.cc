@@ -136,10 +136,6 @@ bool is_cut_otherwise(const std::string& model, const std::string& module) {
     return module.find(".shared_experts.") != std::string::npos ||
            ends_with_any({"mlp.gate_up_proj", "indexer.q_proj", "indexer.k_proj"});
   }
-  if (model == "families/sarvam-moe") return ends_with_any({".q_proj", ".k_proj", ".v_proj"});
-  if (model == "families/molmo2") {
-    return ends_with_any({".q_proj", ".k_proj", ".v_proj", "mlp.gate_proj", "mlp.up_proj"});
-  }
   // The layers between that see images.
   const std::string_view seeing = model == "families/mllama"        ? ".layers.1.mlp."
                                   : model == "families/mllama-text" ? ".layers.3.mlp."
@@ -187,6 +183,31 @@ TEST_CASE("the linears of every model type are found under the names of transfor
   }
   CHECK(num_found >= 3000);
   CHECK(num_refused >= 10);
+}
+
+TEST_CASE("modules that are rows of one tensor are found by the names of transformers") {
+  const auto first_row = [](const ModuleSites& sites, const std::string& module) {
+    const ModuleTarget* target = sites.find(module);
+    REQUIRE(target != nullptr);
+    CHECK(target->refusal.empty());
+    return target->first / target->inputs;
+  };
+  for (const std::string name : {"nomic-bert", "gte-new", "jina-embeddings-3"}) {
+    INFO(name);
+    const ModuleSites sites(vectors_config(name));
+    const std::string attention = "layers.1.self_attn.";
+    CHECK(first_row(sites, attention + "q_proj") == 0);
+    CHECK(first_row(sites, attention + "k_proj") == 32);
+    CHECK(first_row(sites, attention + "v_proj") == 64);
+    CHECK(first_row(sites, attention + "o_proj") == 0);
+    CHECK(sites.find("vision." + attention + "q_proj") == nullptr);
+    CHECK(sites.find("layers.1.other_attn.q_proj") == nullptr);
+  }
+  const ModuleSites gte(vectors_config("gte-new"));
+  CHECK(first_row(gte, "layers.0.mlp.gate_proj") == 48);
+  CHECK(first_row(gte, "layers.0.mlp.up_proj") == 0);
+  // Part of the tensor's bias.
+  CHECK(gte.find("layers.0.self_attn.k_proj.bias") != nullptr);
 }
 
 TEST_CASE("an adapter of the embedding has a column for each token") {

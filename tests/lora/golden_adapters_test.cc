@@ -64,7 +64,8 @@ class MergedModel {
     if (!linear.a) return true;
     const StoredTensor* stored = find_by_any_name(*base_, target.name, model_.architecture->prefix);
     REQUIRE(stored != nullptr);
-    std::vector<double> weight = is_expert ? left_weight(*stored) : doubles_of(*base_, *stored);
+    const bool is_alone = !is_expert && part.rows.count == 0;
+    std::vector<double> weight = is_alone ? doubles_of(*base_, *stored) : left_weight(*stored);
     const std::vector<double> a = doubles_of(*adapter.tensors, linear.a);
     const std::vector<double> b = doubles_of(*adapter.tensors, linear.b);
     const auto first = static_cast<size_t>(target.first);
@@ -101,10 +102,10 @@ class MergedModel {
   }
 
  private:
-  // As other experts of the same tensor have left it.
+  // As other modules of the same tensor have left it.
   std::vector<double> left_weight(const StoredTensor& stored) const {
     const TestTensor& tensor = tensors_.at(stored.name);
-    if (stored.dtype == DType::kF32 || tensor.dtype != "F32") return doubles_of(*base_, stored);
+    if (tensor.dtype != "F32") return doubles_of(*base_, stored);
     std::vector<float> values(tensor.data.size() / sizeof(float));
     std::memcpy(values.data(), tensor.data.data(), tensor.data.size());
     return {values.begin(), values.end()};

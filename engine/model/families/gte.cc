@@ -157,6 +157,12 @@ constexpr auto kGteTensors = std::to_array<TensorSpec>({
      Split::kColumns},
 });
 
+// As `transformers` calls them within.
+constexpr auto kGteRenames = std::to_array<TensorRename>({
+    {"layers.", "encoder.layer."},
+    {".self_attn.o_proj.", ".attention.o_proj."},
+});
+
 }  // namespace
 
 extern const Architecture kGte, kOwnGte;
@@ -167,6 +173,7 @@ constexpr Architecture kGte = {
     .read_config = read_gte,
     .fields = kGteFields,
     .tensors = kGteTensors,
+    .renames = kGteRenames,
     .ignored = kGteIgnored,
     .heads = kPoolerHeads,
 };
@@ -177,6 +184,7 @@ constexpr Architecture kOwnGte = {
     .read_config = read_own_gte,
     .fields = kOwnGteFields,
     .tensors = kGteTensors,
+    .renames = kGteRenames,
     .ignored = kGteIgnored,
     .heads = kPoolerHeads,
 };

@@ -80,6 +80,11 @@ constexpr auto kJinaTensors = std::to_array<TensorSpec>({
      Split::kColumns},
 });
 
+// As `transformers` calls them within.
+constexpr auto kJinaRenames = std::to_array<TensorRename>({
+    {".self_attn.o_proj.", ".mixer.out_proj."},
+});
+
 }  // namespace
 
 extern const Architecture kJinaEmbeddings3;
@@ -90,6 +95,7 @@ constexpr Architecture kJinaEmbeddings3 = {
     .read_config = read_jina_embeddings_3,
     .fields = kJinaFields,
     .tensors = kJinaTensors,
+    .renames = kJinaRenames,
     .ignored = kRobertaIgnored,
     .heads = kDenseHeads,
 };

@@ -99,6 +99,14 @@ constexpr auto kNomicTensors = std::to_array<TensorSpec>({
      Split::kColumns},
 });
 
+// As `transformers` calls them within.
+constexpr auto kNomicRenames = std::to_array<TensorRename>({
+    {".self_attn.o_proj.", ".attn.out_proj."},
+    {".mlp.gate_proj.", ".mlp.fc12."},
+    {".mlp.up_proj.", ".mlp.fc11."},
+    {".mlp.down_proj.", ".mlp.fc2."},
+});
+
 }  // namespace
 
 extern const Architecture kNomicBert;
@@ -110,6 +118,7 @@ constexpr Architecture kNomicBert = {
     .fields = kNomicFields,
     .aliases = kNomicAliases,
     .tensors = kNomicTensors,
+    .renames = kNomicRenames,
     .ignored = kBertIgnored,
     .heads = kPoolerHeads,
 };
