@@ -68,6 +68,7 @@ class CpuDevice final : public Device {
   void add_low_rank(const LowRankArgs& args) override;
   void add_low_rank_of_tokens(const LowRankLookupArgs& args) override;
   void add_low_rank_to_experts(const ExpertLowRankArgs& args) override;
+  void add_low_rank_to_heads(const HeadLowRankArgs& args) override;
   void qk_norm_rope_store_kv(const QkvArgs& args) override;
   void attention(const AttentionArgs& args) override;
   void choose_tokens(const ChooseArgs& args) override;

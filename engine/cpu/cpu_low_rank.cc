@@ -86,6 +86,15 @@ void CpuDevice::add_low_rank_to_experts(const ExpertLowRankArgs& args) {
                args.x_is_routed ? nullptr : &routes_);
 }
 
+void CpuDevice::add_low_rank_to_heads(const HeadLowRankArgs& args) {
+  if (adapter_rows_.segments().empty()) return;
+  for (int32_t head = 0; head < args.num_heads; ++head) {
+    add_low_rank({.site = args.first_site + head,
+                  .x = args.x.columns(head * args.x_step, args.x_cols),
+                  .out = args.out.columns(head * args.out_step, args.out_cols)});
+  }
+}
+
 // As many rows at once as the prepared ones have room for.
 void CpuDevice::add_low_rank(const LowRankArgs& args,
                              const AdapterRows& rows,

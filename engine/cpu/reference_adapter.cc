@@ -149,6 +149,14 @@ void ReferenceDevice::add_low_rank_to_experts(const ExpertLowRankArgs& args) {
   }
 }
 
+void ReferenceDevice::add_low_rank_to_heads(const HeadLowRankArgs& args) {
+  for (int32_t head = 0; head < args.num_heads; ++head) {
+    add_low_rank({.site = args.first_site + head,
+                  .x = args.x.columns(head * args.x_step, args.x_cols),
+                  .out = args.out.columns(head * args.out_step, args.out_cols)});
+  }
+}
+
 const Adapter* ReferenceDevice::adapter_of_output(size_t index) const {
   const size_t num_samples = rows_.sample_rows.size();
   const int32_t slot =

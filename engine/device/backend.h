@@ -216,6 +216,19 @@ struct ExpertLowRankArgs {
   Tensor out;  // (num_tokens * top_k, outputs of an expert): rows after route
 };
 
+// The same for head_matmul: what the adapter of a row's sequence changes of head h is at site
+// first_site + h.
+struct HeadLowRankArgs {
+  int32_t first_site = 0;
+  int32_t num_heads = 0;
+  int64_t x_step = 0;  // as HeadMatmulArgs
+  int64_t out_step = 0;
+  int64_t x_cols = 0;  // of a head's matrix
+  int64_t out_cols = 0;
+  Tensor x;
+  Tensor out;
+};
+
 // The same for the parts that are lookups: of each row's token.
 struct LowRankLookupArgs {
   int32_t site = 0;
@@ -529,7 +542,8 @@ inline void check_parts(const DeviceInfo& device, std::span<const LowRankPart> p
     if (part.is_plain()) continue;
     throw Error(Code::kUnsupported,
                 part.a.name + (part.a.name.empty() ? "" : ": ") +
-                    "adapters that change more than a linear's product (DoRA, biases, embeddings) "
+                    "adapters that change more than a linear's product (DoRA, biases, embeddings, "
+                    "heads of latents) "
                     "are not supported by the " +
                     device.backend + " backend");
   }
@@ -609,6 +623,7 @@ class Device {
   virtual void add_low_rank(const LowRankArgs& /*args*/) {}
   virtual void add_low_rank_of_tokens(const LowRankLookupArgs& /*args*/) {}
   virtual void add_low_rank_to_experts(const ExpertLowRankArgs& /*args*/) {}
+  virtual void add_low_rank_to_heads(const HeadLowRankArgs& /*args*/) {}
   virtual void qk_norm_rope_store_kv(const QkvArgs& args) = 0;
   virtual void attention(const AttentionArgs& args) = 0;
   // (optional: DeviceInfo.chooses_tokens)

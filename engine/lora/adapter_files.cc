@@ -137,6 +137,12 @@ class Opener {
       return report("of DoRA of an expert, which is not supported", tensor.name,
                     Code::kUnsupported);
     }
+    if (target->is_of_heads() && name.kind != AdapterTensor::kA && name.kind != AdapterTensor::kB) {
+      return report(
+          "of DoRA or a bias of what latents become keys and values by, which is not "
+          "supported",
+          tensor.name, Code::kUnsupported);
+    }
     if (target->is_embedding() != is_of_embedding(name.kind)) {
       return report(target->is_embedding() ? "of an embedding, and named as those of linears are"
                                            : "of a linear, and named as those of embeddings are",

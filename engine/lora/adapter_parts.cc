@@ -52,6 +52,34 @@ class Cutter {
     return part;
   }
 
+  // Of what latents become keys and values by: both matrices of each of the rank's heads.
+  void cut_latent_up(const AdapterLinear& linear,
+                     const SitePart& place,
+                     std::vector<LowRankPart>& parts) const {
+    const ModelConfig& config = model_.config;
+    const LatentConfig& latent = config.latent;
+    const TensorEntry& entry = *view_.table().find(place.role, place.layer);
+    const Range mine = view_.row_ranges(entry).front();
+    const Range all = whole_range(linear.rank).front();
+    const Range of_latent = whole_range(linear.a.cols).front();
+    int32_t head = 0;
+    for (int64_t row = mine.begin; row < mine.begin + mine.count; row += head_rows(latent)) {
+      const Range keys{.begin = row, .count = latent.kept_dim};
+      const Range values{.begin = row + latent.kept_dim, .count = latent.value_dim};
+      parts.push_back({.site = latent_site(config, place.layer, false, head),
+                       .is_of_head = true,
+                       .scale = linear.scale,
+                       .a = slice_factor(tensors_, linear.b.transposed(), all, keys),
+                       .b = {slice_factor(tensors_, linear.a.transposed(), of_latent, all)}});
+      parts.push_back({.site = latent_site(config, place.layer, true, head),
+                       .is_of_head = true,
+                       .scale = linear.scale,
+                       .a = slice_factor(tensors_, linear.a, all, of_latent),
+                       .b = {slice_factor(tensors_, linear.b, values, all)}});
+      ++head;
+    }
+  }
+
  private:
   int32_t site_number(const SitePart& place) const {
     const ModelConfig& config = model_.config;
@@ -162,7 +190,11 @@ std::vector<LowRankPart> adapter_parts(const AdapterFiles& adapter,
   std::vector<LowRankPart> parts;
   for (const AdapterLinear& linear : adapter.linears) {
     for (const SitePart& place : linear.parts) {
-      if (auto part = cutter.cut(linear, place)) parts.push_back(std::move(*part));
+      if (place.role == Role::kLatentUp) {
+        cutter.cut_latent_up(linear, place, parts);
+      } else if (auto part = cutter.cut(linear, place)) {
+        parts.push_back(std::move(*part));
+      }
     }
   }
   return parts;

@@ -24,9 +24,6 @@ constexpr std::string_view kPositionsRefusal =
     "of an embedding of positions, whose adapters are not supported";
 constexpr std::string_view kExpertRefusal =
     "of experts by names, or in a layout, for which adapters are not supported";
-constexpr std::string_view kLatentUpRefusal =
-    "of what latents become keys and values by, which is not kept as a linear: adapters of it are "
-    "not supported";
 constexpr std::string_view kNormedHeadRefusal =
     "of a head whose rows are divided by their lengths, which adapters of it would change";
 constexpr std::string_view kTableRefusal =
@@ -152,8 +149,6 @@ std::string_view refusal_of_entry(const TensorEntry& entry) {
       return kPositionsRefusal;
     case Role::kLayerInputTable:
       return kTableRefusal;
-    case Role::kLatentUp:
-      return kLatentUpRefusal;
     case Role::kStreamPrediction:
     case Role::kStreamCorrection:
       return kMixedStreamsRefusal;
@@ -223,6 +218,10 @@ void ModuleSites::add_others(const TensorTable& table, const ModelConfig& config
     const bool is_divided_head = entry.spec->role == Role::kLmHead && divides_head;
     ModuleTarget& found = target(entry);
     found.refusal = is_divided_head ? kNormedHeadRefusal : refusal_of_entry(entry);
+    if (entry.spec->role == Role::kLatentUp) {
+      found.refusal = {};
+      found.parts = {{.layer = entry.layer, .linear = kSitesOfLayer, .role = entry.spec->role}};
+    }
     if (entry.spec->role != Role::kTokenEmbedding) continue;
     found.parts = {{.role = entry.spec->role}};
     std::swap(found.outputs, found.inputs);

@@ -26,6 +26,7 @@ struct SitePart {
   int32_t layer = kNone;  // none: before the first or behind the last, by `role`
   // Of the layer, as site_of counts them; of experts in kExpertLinears, of no layer in
   // kModelLinears or, of a stream, in kStreamLinears.
+  // What latents become keys and values by is at kSitesOfLayer.
   size_t linear = 0;
   Role role = Role::kCount;
   int32_t expert = kNone;
@@ -56,6 +57,8 @@ struct ModuleTarget {
   bool is_embedding() const {
     return !parts.empty() && parts.front().role == Role::kTokenEmbedding;
   }
+  // It is used head by head, the other way around for keys: only a plain product can be added.
+  bool is_of_heads() const { return !parts.empty() && parts.front().role == Role::kLatentUp; }
 };
 
 // One parameter of a module that holds all experts of a layer, as transformers has them.

@@ -1,7 +1,7 @@
 // Where an adapter can add something (engine/tensor/low_rank.h): the linears of each layer, those
 // of kLayerLinears first, behind those of all layers the head and the embedding, kModelLinears,
 // those of kStreamLinears one after the other, and behind these the experts of each layer, those of
-// kExpertLinears one after the other.
+// kExpertLinears one after the other, and the heads of key_up and then value_up of each layer.
 #pragma once
 
 #include <cstddef>
@@ -42,6 +42,15 @@ constexpr int32_t expert_site(const ModelConfig& config,
   const int32_t before = layer * num_linears + static_cast<int32_t>(linear);
   return stream_site(config, kStreamLinears.size(), 0) + before * config.experts.num_experts +
          expert;
+}
+
+// head: of the rank's own.
+constexpr int32_t latent_site(const ModelConfig& config,
+                              int32_t layer,
+                              bool is_value,
+                              int32_t head) {
+  const int32_t before = layer * 2 + (is_value ? 1 : 0);
+  return expert_site(config, config.num_layers, 0, 0) + before * config.num_heads + head;
 }
 
 }  // namespace tgi

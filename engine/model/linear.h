@@ -1,5 +1,5 @@
 // A matrix with its optional bias, and what adapters add to it: the only place that calls
-// Device::matmul and Device::add_low_rank, or expert_matmul and add_low_rank_to_experts.
+// Device::matmul and Device::add_low_rank, or what they are for experts and heads.
 #pragma once
 
 #include <memory>
@@ -51,6 +51,23 @@ struct Linear {
 struct HeadMatrices {
   std::vector<std::unique_ptr<Matrix>> each;
   std::vector<const Matrix*> views;
+  int32_t first_site = -1;  // of the first head; -1: there are no adapters
+
+  // Steps from one head's columns to the next one's.
+  void apply(
+      Device& device, int64_t x_step, const Tensor& x, int64_t out_step, const Tensor& out) const {
+    device.head_matmul(
+        {.heads = views, .x_step = x_step, .out_step = out_step, .x = x, .out = out});
+    if (first_site < 0) return;
+    device.add_low_rank_to_heads({.first_site = first_site,
+                                  .num_heads = static_cast<int32_t>(views.size()),
+                                  .x_step = x_step,
+                                  .out_step = out_step,
+                                  .x_cols = views.front()->cols,
+                                  .out_cols = views.front()->rows,
+                                  .x = x,
+                                  .out = out});
+  }
 };
 
 // One for each expert of a layer, and as an op takes them; empty where there are none.

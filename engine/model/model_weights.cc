@@ -151,6 +151,8 @@ class WeightLoader::Loader {
     };
     std::ranges::for_each(kLayerLinears, give);
     std::ranges::for_each(kOtherLinears, give);
+    out.key_up.first_site = latent_site(model_.config, layer, false, 0);
+    out.value_up.first_site = latent_site(model_.config, layer, true, 0);
     for (size_t i = 0; i < kExpertLinears.size(); ++i) {
       (out.*kExpertLinears[i].target).first_site = expert_site(model_.config, layer, i, 0);
     }

@@ -46,11 +46,7 @@ void Transformer::run_latent_attention(int32_t layer,
                                    .q = q,
                                    .key = key,
                                    .latent_q = latent_q});
-  device_.head_matmul({.heads = weights.key_up.views,
-                       .x_step = config_.head_dim,
-                       .out_step = latent.key_dim(),
-                       .x = q,
-                       .out = latent_q});
+  weights.key_up.apply(device_, config_.head_dim, q, latent.key_dim(), latent_q);
   device_.attention({.place = kv_places_[static_cast<size_t>(layer)],
                      .num_heads = num_heads_,
                      .num_kv_heads = 1,
@@ -64,11 +60,7 @@ void Transformer::run_latent_attention(int32_t layer,
                      .seen = seen,
                      .q = latent_q,
                      .out = latents});
-  device_.head_matmul({.heads = weights.value_up.views,
-                       .x_step = latent.rank,
-                       .out_step = latent.value_dim,
-                       .x = latents,
-                       .out = attended});
+  weights.value_up.apply(device_, latent.rank, latents, latent.value_dim, attended);
   if (latent.gates_values) {
     const Tensor gates = workspace_.value_gates.first_rows(x.rows);
     weights.value_gate.apply(device_, latent.reads_row_twice ? pair : x, gates);

@@ -240,6 +240,25 @@ class AdaptersOnDevice {
     return out.read();
   }
 
+  // As heads whose columns lie side by side, of which all but some take part.
+  Floats add_to_heads(const LowRankProblem& problem, const HeadLowRankArgs& heads) {
+    const DType dtype = device_.info().activation_dtype;
+    const LowRankSetup& setup = problem.setup();
+    const Batch batch = batch_of(setup, 0, setup.sequences.size());
+    const int64_t cols = heads.num_heads * heads.x_step;
+    DeviceTensor x(device_, batch.num_tokens(), cols, dtype, cols + 8);
+    DeviceTensor out(device_, batch.num_tokens(), heads.num_heads * heads.out_step, dtype,
+                     heads.num_heads * heads.out_step);
+    Random random(9);
+    x.write(random.values(batch.num_tokens() * cols));
+    out.write(random.values(batch.num_tokens() * heads.num_heads * heads.out_step));
+    HeadLowRankArgs args = heads;
+    args.x = x.view();
+    args.out = out.view();
+    run_step(device_, batch, [&] { device_.add_low_rank_to_heads(args); });
+    return out.read();
+  }
+
   Floats add_of_tokens(const LowRankProblem& problem, size_t first, size_t count) {
     return changed(problem, first, batch_of(problem.setup(), first, count), [&](const Tensor& out) {
       device_.add_low_rank_of_tokens({.site = 0, .out = out});
@@ -341,6 +360,48 @@ TEST_CASE("what adapters add to rows that are drawn from and scored is what they
       expected.insert(expected.end(), begin, begin + setup.outputs);
     }
     CHECK(same_bits(adapters.add_at(problem, kRows, 3), expected));
+  }
+}
+
+TEST_CASE("what adapters add to heads is what they add to each head's columns") {
+  const LowRankSetup setup{
+      .name = "heads",
+      .cols = 20,
+      .outputs = 33,
+      .adapters = {{{{.site = 3, .rank = 5, .num_outputs = 33},
+                     {.site = 4, .rank = 5, .num_outputs = 33, .scale = 2.0F}}},
+                   {{{.site = 4, .rank = 9, .num_outputs = 33}}}},
+      .sequences = {{1, 2}, {0, 1}, {2, 3}, {1, 1}}};
+  const HeadLowRankArgs heads{.first_site = 3,
+                              .num_heads = 2,
+                              .x_step = 24,
+                              .out_step = 37,
+                              .x_cols = setup.cols,
+                              .out_cols = setup.outputs,
+                              .x = {},
+                              .out = {}};
+  for (const DeviceCase& device_case : device_cases()) {
+    const auto device = device_case.make();
+    if (!device->info().takes_adapters || !device->info().takes_all_parts) continue;
+    INFO(device_case.name);
+    const DType dtype = device->info().activation_dtype;
+    const LowRankProblem problem(setup, dtype);
+    const auto reference = make_reference_device();
+    const Floats expected = AdaptersOnDevice(*reference, problem).add_to_heads(problem, heads);
+    const Floats got = AdaptersOnDevice(*device, problem).add_to_heads(problem, heads);
+    CHECK(worst_error(got, expected, 512.0 * roundoff(dtype), 8.0 * roundoff(dtype)) <= 1.0);
+    // Between the columns of heads nothing changes, nor in the row of the base model.
+    Random random(9);
+    random.values(problem.num_rows() * heads.num_heads * heads.x_step);
+    const Floats before = random.values(problem.num_rows() * heads.num_heads * heads.out_step);
+    int num_kept = 0;
+    for (size_t i = 0; i < before.size(); ++i) {
+      const int64_t row = static_cast<int64_t>(i) / (heads.num_heads * heads.out_step);
+      const bool is_between = static_cast<int64_t>(i) % heads.out_step >= setup.outputs;
+      if (is_between || row == 2) num_kept += same_bits(Floats{before[i]}, Floats{got[i]}) ? 1 : 0;
+    }
+    const int64_t num_between = problem.num_rows() * heads.num_heads * 4;
+    CHECK(num_kept == num_between + heads.num_heads * setup.outputs);
   }
 }
 

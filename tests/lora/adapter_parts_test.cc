@@ -83,6 +83,9 @@ class WholeWeights {
         }
       }
     }
+    for (const TensorEntry& entry : table.entries()) {
+      if (entry.spec->role == Role::kLatentUp) add(entry, entry.name, checkpoint);
+    }
     if (const TensorEntry* head = table.find(Role::kLmHead)) add(*head, head->name, checkpoint);
     config_["peft_type"] = "LORA";
     config_["use_rslora"] = false;
@@ -161,6 +164,13 @@ int check_rank(const LoadedConfig& model,
     for (size_t linear = 0; linear < static_cast<size_t>(kSitesOfLayer); ++linear) {
       compare(linear_of(weights.layers[static_cast<size_t>(layer)], linear).weight.get(),
               site_of(layer, linear));
+    }
+    const LayerWeights& of_layer = weights.layers[static_cast<size_t>(layer)];
+    for (const bool is_value : {false, true}) {
+      int32_t head = 0;
+      for (const Matrix* matrix : (is_value ? of_layer.value_up : of_layer.key_up).views) {
+        compare(matrix, latent_site(model.config, layer, is_value, head++));
+      }
     }
   }
   compare(weights.untied_lm_head.get(), head_site(model.config.num_layers));
