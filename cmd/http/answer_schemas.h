@@ -12,7 +12,10 @@ inline constexpr std::string_view kAnswerSchemas = R"json({
   "logprob": {"type": "number", "nullable": true}}},
 "Token": {"type": "object", "required": ["id", "text", "logprob", "special"], "properties": {
   "id": {"type": "integer", "minimum": 0}, "text": {"type": "string"},
-  "logprob": {"type": "number", "nullable": true}, "special": {"type": "boolean"}, "skipped": {"type": "boolean"}}},
+  "logprob": {"type": "number", "nullable": true}, "special": {"type": "boolean"}, "skipped": {"type": "boolean"},
+  "alternative_tokens": {"type": "array", "items": {"$ref": "#/components/schemas/AlternativeToken"}}}},
+"AlternativeToken": {"type": "object", "required": ["id", "text", "logprob"], "properties": {
+  "id": {"type": "integer"}, "text": {"type": "string"}, "logprob": {"type": "number", "nullable": true}}},
 "BestOfSequence": {"type": "object",
   "required": ["generated_text", "finish_reason", "generated_tokens", "prefill", "tokens"], "properties": {
   "generated_text": {"type": "string"}, "finish_reason": {"$ref": "#/components/schemas/FinishReason"},

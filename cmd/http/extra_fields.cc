@@ -118,7 +118,6 @@ constexpr std::array kNative = {
 
 // LoRAX's parameters, and names of transformers' generate() that people send to TGI.
 constexpr std::array kParameters = {
-    ExtraField{"return_k_alternatives", "[0]", "use `top_n_tokens`"},
     ExtraField{"schema", "[]", kNotYet},
     ExtraField{"stop_sequences", "[[]]", "use `stop`"},
     ExtraField{"min_length", "[0]", kNotYet},

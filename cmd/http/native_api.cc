@@ -1,5 +1,6 @@
 #include "cmd/http/native_api.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,9 +40,36 @@ OrderedJson tokens_json(const std::vector<ipc::TokenInfo>& tokens) {
   return out;
 }
 
+// How many of the most likely tokens are listed of each, in TGI's place and in LoRAX's.
+struct NumTop {
+  int64_t top = 0;
+  int64_t alternatives = 0;
+
+  explicit NumTop(const GenerateParameters& parameters)
+      : top(parameters.top_n_tokens.value_or(0)),
+        alternatives(parameters.return_k_alternatives.value_or(0)) {}
+};
+
+// As many as TGI lists, which may be more than were asked for where some are equally likely.
+OrderedJson top_tokens_json(const std::vector<ipc::TokenInfo>& top, NumTop asked) {
+  if (asked.alternatives <= asked.top) return tokens_json(top);
+  const auto first = first_of(top, asked.top);
+  return tokens_json({first.begin(), first.end()});
+}
+
+OrderedJson alternatives_json(const std::vector<ipc::TokenInfo>& top, NumTop asked) {
+  OrderedJson out = OrderedJson::array();
+  for (const ipc::TokenInfo& token : first_of(top, asked.alternatives)) {
+    out.push_back(
+        {{"id", token.id}, {"text", token.text}, {"logprob", logprob_json(token.logprob)}});
+  }
+  return out;
+}
+
 // The members that the answer and its best_of_sequences share.
 void add_sequence(const ipc::SequenceResult& sequence,
                   const ipc::DoneEvent& done,
+                  NumTop asked,
                   OrderedJson& out) {
   out["finish_reason"] = ipc::finish_reason_name(sequence.finish_reason);
   out["generated_tokens"] = sequence.num_generated_tokens;
@@ -50,21 +78,27 @@ void add_sequence(const ipc::SequenceResult& sequence,
   out["seed"] = sequence.draw_seed ? OrderedJson(*sequence.draw_seed) : OrderedJson();
   out["prefill"] = prefill_json(done.prompt_tokens);
   out["tokens"] = tokens_json(sequence.tokens);
-  if (sequence.top_tokens.empty()) return;
+  const auto& top = sequence.top_tokens;
+  if (asked.alternatives > 0) {
+    for (size_t i = 0; i < std::min(top.size(), sequence.tokens.size()); ++i) {
+      out["tokens"][i]["alternative_tokens"] = alternatives_json(top[i], asked);
+    }
+  }
+  if (asked.top == 0 || top.empty()) return;
   OrderedJson lists = OrderedJson::array();
-  for (const auto& list : sequence.top_tokens) lists.push_back(tokens_json(list));
+  for (const auto& list : top) lists.push_back(top_tokens_json(list, asked));
   out["top_tokens"] = std::move(lists);
 }
 
-OrderedJson details_json(const ipc::DoneEvent& done) {
+OrderedJson details_json(const ipc::DoneEvent& done, NumTop asked) {
   OrderedJson out = OrderedJson::object();
-  add_sequence(done.best, done, out);
+  add_sequence(done.best, done, asked, out);
   out["prompt_tokens"] = done.num_prompt_tokens;  // LoRAX's clients want it
   if (done.others.empty()) return out;
   OrderedJson others = OrderedJson::array();
   for (const ipc::SequenceResult& other : done.others) {
     OrderedJson sequence = {{"generated_text", other.text}};
-    add_sequence(other, done, sequence);
+    add_sequence(other, done, asked, sequence);
     others.push_back(std::move(sequence));
   }
   out["best_of_sequences"] = std::move(others);
@@ -75,24 +109,32 @@ void note_finish(Scope& scope, const ipc::DoneEvent& done) {
   scope.record().finish_reasons.emplace_back(ipc::finish_reason_name(done.best.finish_reason));
 }
 
-void write_token(const ipc::TokenInfo& token, JsonText& out) {
+void write_token(const ipc::TokenEvent& event, NumTop asked, JsonText& out) {
+  const ipc::TokenInfo& token = event.token;
   out.raw("{\"id\":").number(token.id).raw(",\"text\":").string(token.text);
   out.raw(",\"logprob\":").number(token.logprob);
   out.raw(",\"special\":").boolean(token.special);
-  out.raw(token.skipped ? ",\"skipped\":true}" : "}");
+  if (token.skipped) out.raw(",\"skipped\":true");
+  if (asked.alternatives > 0) {
+    out.raw(",\"alternative_tokens\":").raw(dump_json(alternatives_json(event.top_tokens, asked)));
+  }
+  out.raw("}");
 }
 
 // One event per token, so it is written straight into the line.
-std::string token_event_text(int64_t index, ipc::TokenEvent& event, const ipc::DoneEvent* done) {
+std::string token_event_text(int64_t index,
+                             ipc::TokenEvent& event,
+                             const ipc::DoneEvent* done,
+                             NumTop asked) {
   // What the token made readable; a special token is spelled out.
   if (!event.text.empty() || !event.token.special) event.token.text = event.text;
   std::string line;
   line.reserve(192);
   JsonText out(line);
   out.raw("{\"index\":").number(index).raw(",\"token\":");
-  write_token(event.token, out);
-  if (!event.top_tokens.empty()) {
-    out.raw(",\"top_tokens\":").raw(dump_json(tokens_json(event.top_tokens)));
+  write_token(event, asked, out);
+  if (asked.top > 0 && !event.top_tokens.empty()) {
+    out.raw(",\"top_tokens\":").raw(dump_json(top_tokens_json(event.top_tokens, asked)));
   }
   if (done == nullptr) {
     out.raw(",\"generated_text\":null,\"details\":null}");
@@ -144,7 +186,7 @@ class NativeStream {
       note_finish(*scope_, *done);
       if (parameters_.return_full_text.value_or(false)) done->best.text.insert(0, inputs_);
     }
-    events.send_text(token_event_text(++index_, *last_, done));
+    events.send_text(token_event_text(++index_, *last_, done, NumTop(parameters_)));
     scope_->token_written(0);
   }
 
@@ -174,7 +216,7 @@ Response generate(std::shared_ptr<Scope> scope, const GenerateBody& body, bool i
 
   OrderedJson answer = {{"generated_text", done.best.text}};
   if (parameters.details || parameters.decoder_input_details)
-    answer["details"] = details_json(done);
+    answer["details"] = details_json(done, NumTop(parameters));
   Response response =
       json_response(200, in_array ? OrderedJson::array({std::move(answer)}) : std::move(answer));
   response.headers = timing_headers(*scope, count_utf8_characters(body.inputs));

@@ -121,6 +121,9 @@ std::span<const BodyField<GenerateParameters>> body_fields<GenerateParameters>()
       body_field<&P::speculate>("speculate",
                                 {"tokens to be drafted at most for a step, up to the server's "
                                  "--speculate, which is the default; the answer is the same"}),
+      body_field<&P::return_k_alternatives>(
+          "return_k_alternatives",
+          {"as LoRAX: alternatives to list in each token of the details or of the stream"}),
   };
   return kFields;
 }
@@ -211,6 +214,10 @@ void check_parameters(const GenerateParameters& p,
   const int64_t top_n = p.top_n_tokens.value_or(0);
   require(top_n <= options.max_top_n_tokens, "`top_n_tokens` must be >= 0 and <= {}. Given: {}",
           options.max_top_n_tokens, top_n);
+  const int64_t alternatives = p.return_k_alternatives.value_or(0);
+  require(alternatives <= options.max_top_n_tokens,
+          "`return_k_alternatives` must be >= 0 and <= {}. Given: {}", options.max_top_n_tokens,
+          alternatives);
   require(!inputs.empty(), "`inputs` cannot be empty");
   const auto max_input = static_cast<uint64_t>(options.max_input_tokens);
   require(!p.truncate || (*p.truncate > 0 && *p.truncate <= max_input),
@@ -244,7 +251,7 @@ ipc::GenerateRequest to_daemon(const GenerateParameters& p,
   to.best_of = static_cast<int64_t>(std::max<uint64_t>(p.best_of.value_or(1), 1));
   // With several sequences a temperature of 1 is still sampling.
   if (to.best_of > 1) to.do_sample = true;
-  to.top_n_tokens = p.top_n_tokens.value_or(0);
+  to.top_n_tokens = std::max(p.top_n_tokens.value_or(0), p.return_k_alternatives.value_or(0));
   if (p.truncate) to.truncate = static_cast<int64_t>(*p.truncate);
   to.watermark = p.watermark;
   to.ignore_eos = p.ignore_eos_token;

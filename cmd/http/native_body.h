@@ -51,6 +51,7 @@ struct GenerateParameters : GuideFields {
   bool ignore_eos_token = false;
   std::optional<uint32_t> min_new_tokens;
   std::optional<uint32_t> speculate;
+  std::optional<uint32_t> return_k_alternatives;
 };
 
 // The body of /generate and /generate_stream; `stream` is for / and /invocations alone.

@@ -127,10 +127,6 @@ std::vector<const ipc::SequenceResult*> choices_of(const ipc::DoneEvent& done, s
   return out;
 }
 
-std::span<const ipc::TokenInfo> first_of(const std::vector<ipc::TokenInfo>& tokens, int64_t count) {
-  return {tokens.data(), std::min(tokens.size(), static_cast<size_t>(count))};
-}
-
 OrderedJson usage_chunk(OrderedJson head, const UsageCounts& usage) {
   head["choices"] = OrderedJson::array();
   head["usage"] = usage.to_json();

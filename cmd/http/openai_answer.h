@@ -59,9 +59,6 @@ std::vector<const ipc::SequenceResult*> in_order(const ipc::DoneEvent& done);
 // One for each of `n` choices, in the order of the draws; of more than n the best.
 std::vector<const ipc::SequenceResult*> choices_of(const ipc::DoneEvent& done, size_t n);
 
-// Highest first, and no more than `count`: tokens that tie are left out from the end.
-std::span<const ipc::TokenInfo> first_of(const std::vector<ipc::TokenInfo>& tokens, int64_t count);
-
 // The last chunk of a stream that was asked for its usage: `head` without choices.
 OrderedJson usage_chunk(OrderedJson head, const UsageCounts& usage);
 

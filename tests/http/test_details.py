@@ -80,6 +80,22 @@ def test_top_tokens_fall_and_hold_the_greedy_choice(api):
     assert all("top_tokens" not in e for e in api.generate_stream(PROMPT, max_new_tokens=3))
 
 
+def test_alternatives_of_lorax_are_the_top_tokens_in_another_place(api):
+    best = api.generate(PROMPT, max_new_tokens=6, details=True, top_n_tokens=4)["details"]
+    wanted = [[{key: t[key] for key in ("id", "text", "logprob")} for t in top[:4]] for top in best["top_tokens"]]
+    details = api.generate(PROMPT, max_new_tokens=6, details=True, return_k_alternatives=4)["details"]
+    assert [t["alternative_tokens"] for t in details["tokens"]] == wanted
+    assert "top_tokens" not in details
+    both = api.generate(PROMPT, max_new_tokens=6, details=True, return_k_alternatives=4, top_n_tokens=2)["details"]
+    assert [t["alternative_tokens"] for t in both["tokens"]] == wanted
+    assert [top[:2] for top in best["top_tokens"]] == both["top_tokens"]
+    streamed = api.generate_stream(PROMPT, max_new_tokens=6, return_k_alternatives=4)
+    assert [e["token"]["alternative_tokens"] for e in streamed] == wanted
+    assert all("top_tokens" not in e for e in streamed)
+    none = api.generate(PROMPT, max_new_tokens=2, details=True, return_k_alternatives=0)["details"]
+    assert all("alternative_tokens" not in t for t in none["tokens"])
+
+
 def test_the_tokens_joined_are_the_text(api):
     answer = api.generate(PROMPT, max_new_tokens=400, details=True)
     tokens = answer["details"]["tokens"]

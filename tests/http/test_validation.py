@@ -32,6 +32,7 @@ RULES = [
     ({"stop": ["a", "b", "c", "d", "e"]}, "`stop` supports up to 4 stop sequences. Given: 5"),
     ({"seed": 1, "best_of": 2, "do_sample": True}, "`seed` must not be set when `best_of` > 1"),
     ({"top_n_tokens": 6}, "`top_n_tokens` must be >= 0 and <= 5. Given: 6"),
+    ({"return_k_alternatives": 6}, "`return_k_alternatives` must be >= 0 and <= 5. Given: 6"),
     ({"truncate": 0}, "`truncate` must be strictly positive and less than {input}. Given: 0"),
     ({"truncate": 100000}, "`truncate` must be strictly positive and less than {input}. Given: 100000"),
 ]
