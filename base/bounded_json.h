@@ -11,14 +11,13 @@ namespace tgi {
 // like.
 bool nests_deeper(std::string_view text, int max_depth);
 
-// The JSON of a text that anybody may have written; discarded where it is none, or nests so deep
-// that copying or writing it could take all of a thread's stack.
+// The JSON of a text that anybody may have written; discarded where it is none, or nests deeper:
+// copying or writing it could take all of a thread's stack.
 template <typename AnyJson = nlohmann::ordered_json>
-AnyJson json_or_discarded(std::string_view text) {
-  constexpr int kMaxDepth = 128;
+AnyJson json_or_discarded(std::string_view text, int max_depth = 128) {
   // The library takes a zero byte for the end of the text, whatever follows.
   const bool has_zero = text.find('\0') != std::string_view::npos;
-  if (has_zero || nests_deeper(text, kMaxDepth)) return AnyJson(AnyJson::value_t::discarded);
+  if (has_zero || nests_deeper(text, max_depth)) return AnyJson(AnyJson::value_t::discarded);
   return AnyJson::parse(text, nullptr, /*allow_exceptions=*/false);
 }
 

@@ -131,6 +131,12 @@ Error json_syntax_error(std::string_view text, size_t position, std::string_view
 Error json_syntax_error(std::string_view text) {
   Locator locator;
   (void)Json::sax_parse(text.begin(), text.end(), &locator);
+  // The library takes a zero byte for the end of the text.
+  const size_t zero = text.find('\0');
+  if (zero != std::string_view::npos && (locator.message_.empty() || locator.position_ > zero)) {
+    return {Code::kInvalidArgument,
+            fmt::format("not valid JSON at {}: a zero byte", place(text, zero + 1))};
+  }
   return json_syntax_error(text, locator.position_, locator.message_);
 }
 

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "base/bounded_json.h"
 #include "base/json_syntax.h"
 
 namespace tgi::guide {
@@ -38,7 +39,7 @@ std::string_view take_json(SourceText& source) {
 }
 
 ordered_json parse_json_at(const SourceText& source, std::string_view text) {
-  ordered_json json = ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
+  ordered_json json = json_or_discarded(text, kMaxLarkJsonNesting);
   if (json.is_discarded()) {
     source.refuse(static_cast<size_t>(text.data() - source.text.data()),
                   json_syntax_error(text).what(), Code::kInvalidArgument);

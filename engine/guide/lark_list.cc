@@ -72,7 +72,7 @@ std::vector<ListedGrammar> read_grammar_list(std::string_view text) {
   if (text[begin] != '{') return {{.name = "", .lark = std::string(text), .schema = {}}};
   if (nests_deeper(text, kMaxListNesting))
     refuse_list("nested deeper than " + std::to_string(kMaxListNesting));
-  const ordered_json list = ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const ordered_json list = json_or_discarded(text);
   if (list.is_discarded()) refuse_list(json_syntax_error(text).what());
   check_fields(list, "the list", {"grammars"});
   const ordered_json* const entries = member_of_list(list, "grammars");

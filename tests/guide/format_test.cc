@@ -354,6 +354,11 @@ TEST_CASE("errors_of_lark_say_where") {
   CHECK_THAT(refusal(read_lark, R"({"grammars": []})"), Catch::Contains("at least one"));
   CHECK_THAT(refusal(read_lark, R"({"grammars": [{}]})"), Catch::Contains("either"));
   CHECK_THAT(refusal(read_lark, R"({"grammars": )"), Catch::Contains("line 1"));
+  const std::string ends_early = R"({"grammars": [{"json_schema": {}}]})";
+  CHECK_THAT(refusal(read_lark, ends_early + std::string(1, '\0') + " {}"),
+             Catch::Contains("line 1, column 36: a zero byte"));
+  CHECK_THAT(refusal(read_lark, "start: %json {\"const\": " + std::string(1, '\0') + "}\n"),
+             Catch::Contains("not valid JSON"));
   CHECK_THAT(refusal(read_lark, R"({"grammars": [{"name": "a", "json_schema": {}}, )"
                                 R"({"name": "a", "json_schema": {}}]})"),
              Catch::Contains("two grammars"));
