@@ -141,6 +141,8 @@ TEST_CASE("what DeepSeek V4 can't be is refused by name") {
   CHECK_THAT(refused({{"o_groups", 7}}), Catch::Contains("o_groups: 64 heads"));
   CHECK_THAT(refused({{"scoring_func", "softmax"}}, Code::kUnsupported),
              Catch::Contains("scoring_func: expected sqrtsoftplus or sigmoid, got 'softmax'"));
+  CHECK_THAT(refused({{"hidden_act", "relu2"}}, Code::kUnsupported),
+             Catch::Contains("hidden_act: \"relu2\" is not supported, expected silu"));
   CHECK_THAT(refused({{"n_shared_experts", 2}}, Code::kUnsupported),
              Catch::Contains("n_shared_experts"));
   CHECK_THAT(refused({{"attention_bias", true}}, Code::kUnsupported),

@@ -218,6 +218,11 @@ ModelConfig read_deepseek_v4(const JsonReader& config) {
   model.experts.route.scale = static_cast<float>(config.number_or("routed_scaling_factor", 1.5));
   use_experts_in_all_layers(model);
   read_tables(config, model);
+  if (model.activation != Activation::kSilu) {
+    throw Error(Code::kUnsupported,
+                fmt::format("{}: {} is not supported, expected silu: gates are limited",
+                            config.path_of("hidden_act"), config.json().at("hidden_act").dump()));
+  }
   const float limit = read_positive(config, "swiglu_limit", 10.0);
   for (LayerPlan& layer : model.layers) {
     layer.expert_limits = {.limit = limit, .up_limit = limit};
