@@ -48,11 +48,21 @@ extern const Architecture kLaraMini, kAriaText, kAria, kPersimmon, kBioGpt, kMll
     kModernBertDecoder, kApertus15Text, kApertus15, kStep35, kStep37, kMiMoV2Flash, kLongcatFlash,
     kRecurrentGemma, kMinimax, kMinimaxM3, kMinimaxM3Seeing, kPrivacyFilter, kMuseGlimmer,
     kMuseGlimmerSeeing, kGptNeoxJapanese, kCosmos3Edge, kCosmos3EdgeSeeing;
+extern const Architecture kQwen, kChatGlm, kLlamaKin, kInternlm, kOrion, kMiniCpm, kRefinedWeb,
+    kMiMo;
 
 namespace {
 
 // Adding a family: its file in families/, and its name above and here.
 constexpr std::array kArchitectures = {
+    &kQwen,
+    &kChatGlm,
+    &kLlamaKin,
+    &kInternlm,
+    &kOrion,
+    &kMiniCpm,
+    &kRefinedWeb,
+    &kMiMo,
     &kLlama,
     &kMistral,
     &kQwen2,

@@ -545,7 +545,7 @@ TEST_CASE("parts that a device has no kernels for are refused by name") {
   part.offset = {1.0F, 2.0F};
   CHECK_THROWS_WITH(check_parts(info, std::span(&part, 1)),
                     "test.weight: adapters that change more than a linear's product (DoRA, biases, "
-                    "embeddings) are not supported by the cuda backend");
+                    "embeddings, heads of latents) are not supported by the cuda backend");
   info.takes_all_parts = true;
   CHECK_NOTHROW(check_parts(info, std::span(&part, 1)));
 }

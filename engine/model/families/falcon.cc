@@ -1,5 +1,6 @@
 // Falcon: branches in parallel behind one norm (7B), behind a norm each (40B), or one after the
 // other (RW), rotary embeddings or ALiBi; one matrix that keeps what belongs to a KV head together.
+// Its first code calls class and fields otherwise.
 // Source: models/falcon in `transformers`.
 #include <fmt/format.h>
 
@@ -80,6 +81,13 @@ ModelConfig read_falcon(const JsonReader& config) {
   return model;
 }
 
+// As Falcon was first published: the type of the 40B alone says that its block is the new one.
+ModelConfig read_refined_web(const JsonReader& given) {
+  Json json = given.json();
+  if (given.string_or("model_type", "") == "RefinedWeb") json["new_decoder_architecture"] = true;
+  return read_falcon(JsonReader(json, ""));
+}
+
 constexpr auto kFalconFields = std::to_array<KnownField>({
     read("vocab_size"),
     read("hidden_size"),
@@ -115,6 +123,9 @@ constexpr auto kFalconAliases = std::to_array<FieldAlias>({
 
 constexpr auto kFalconNames = std::to_array<std::string_view>({"FalconForCausalLM"});
 constexpr auto kFalconTypes = std::to_array<std::string_view>({"falcon"});
+constexpr auto kRefinedWebNames = std::to_array<std::string_view>({"RWForCausalLM"});
+constexpr auto kRefinedWebTypes =
+    std::to_array<std::string_view>({"RefinedWebModel", "RefinedWeb"});
 
 constexpr bool has_norm_each(const ModelConfig& config, int32_t /*layer*/) {
   return config.parallel_branches && !config.shares_branch_norm;
@@ -167,7 +178,17 @@ constexpr auto kFalconTensors = std::to_array<TensorSpec>({
 
 }  // namespace
 
-extern const Architecture kFalcon;
+extern const Architecture kFalcon, kRefinedWeb;
+constexpr Architecture kRefinedWeb = {
+    .names = kRefinedWebNames,
+    .model_types = kRefinedWebTypes,
+    .prefix = "transformer.",
+    .read_config = read_refined_web,
+    .fields = kFalconFields,
+    .aliases = kFalconAliases,
+    .tensors = kFalconTensors,
+    .ignored = kRotaryTables,
+};
 constexpr Architecture kFalcon = {
     .names = kFalconNames,
     .model_types = kFalconTypes,

@@ -39,7 +39,7 @@ Stride read_stride(const JsonReader& config,
   return out;
 }
 
-void read_layers(const JsonReader& config, ModelConfig& model) {
+void read_jamba_layers(const JsonReader& config, ModelConfig& model) {
   const Stride attention = read_stride(config, "attn_layer_period", 8, "attn_layer_offset", 4);
   use_attention_every(attention.period, attention.offset, model);
   const Stride experts = read_stride(config, "expert_layer_period", 2, "expert_layer_offset", 1);
@@ -69,7 +69,7 @@ ModelConfig read_jamba(const JsonReader& config) {
   model.state.norms_parts = true;
   model.state.norm_eps = model.norm_eps;
   read_experts(config, {.default_num_experts = 16, .default_top_k = 2}, model);
-  read_layers(config, model);
+  read_jamba_layers(config, model);
   check_mixer_list(config, "layer_types", model);
   check_mixer_list(config, "layers_block_type", model);
   Json rest = config.json();

@@ -34,7 +34,7 @@ ResidualFactors read_residual_factors(const JsonReader& config,
   return {.stream = read_factor(config, stream), .branch = read_factor(config, branch)};
 }
 
-void read_layers(const JsonReader& config, ModelConfig& model) {
+void read_minimax_layers(const JsonReader& config, ModelConfig& model) {
   if (config.has("layer_types")) {
     read_mixer_types(config, "layer_types",
                      {.attention = "full_attention", .state = "linear_attention"}, model);
@@ -73,7 +73,7 @@ ModelConfig read_minimax(const JsonReader& config) {
                                                    .default_max_positions = 131072,
                                                    .default_norm_eps = 1e-5});
   model.residual_after_norm = true;
-  read_layers(config, model);
+  read_minimax_layers(config, model);
   use_lightning(config, model);
   read_rope(config, model, {.default_theta = 1e6});
   read_experts(config, kMixtralExperts, model);

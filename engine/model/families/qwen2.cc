@@ -1,5 +1,5 @@
-// Qwen 1.5, 2 and 2.5: Llama's block with biases on q, k and v, and a sliding window in some layers
-// if asked for.
+// Qwen 1.5, 2 and 2.5, and MiMo: Llama's block with biases on q, k and v, and a sliding window in
+// some layers if asked for.
 // Source: models/qwen2 in `transformers`.
 #include <array>
 #include <string_view>
@@ -48,7 +48,25 @@ constexpr auto kQwen2Tensors = join_tensors(kLlamaOuterTensors,
                                             kLlamaQkvBiasTensors,
                                             kLlamaMlpTensors);
 
+// MiMo: the same, and a layer that predicts a second token.
+constexpr auto kMiMoFields = join_fields(
+    kQwen2Fields, std::to_array<KnownField>({harmless("num_nextn_predict_layers", kOnlyDrafts)}));
+constexpr auto kMiMoNames = std::to_array<std::string_view>({"MiMoForCausalLM"});
+constexpr auto kMiMoTypes = std::to_array<std::string_view>({"mimo"});
+constexpr auto kMiMoIgnored = std::to_array<std::string_view>({"mtp_layers.*"});
+
 }  // namespace
+
+extern const Architecture kMiMo;
+constexpr Architecture kMiMo = {
+    .names = kMiMoNames,
+    .model_types = kMiMoTypes,
+    .prefix = "model.",
+    .read_config = read_qwen2,
+    .fields = kMiMoFields,
+    .tensors = kQwen2Tensors,
+    .ignored = kMiMoIgnored,
+};
 
 extern const Architecture kQwen2;
 constexpr Architecture kQwen2 = {

@@ -37,14 +37,21 @@ constexpr auto kStablelmFields =
     join_fields(std::to_array<KnownField>({
                     harmless_if("rms_norm_eps", "[]", "the norms are not of that kind"),
                     read("layer_norm_eps"),
+                    harmless_if("rotary_scaling_factor", "[1.0, 1]", "positions are as they are"),
                     read("use_qkv_bias"),
                     read("use_parallel_residual"),
                     read("qk_layernorm"),
                 }),
                 kDecoderFields);
 
-constexpr auto kStablelmNames = std::to_array<std::string_view>({"StableLmForCausalLM"});
-constexpr auto kStablelmTypes = std::to_array<std::string_view>({"stablelm"});
+constexpr auto kStablelmNames = std::to_array<std::string_view>(
+    {"StableLmForCausalLM", "StableLMEpochForCausalLM"});  // the second: as it was first published
+constexpr auto kStablelmTypes = std::to_array<std::string_view>({"stablelm", "stablelm_epoch"});
+
+constexpr auto kStablelmAliases = std::to_array<FieldAlias>({
+    {"norm_eps", "layer_norm_eps"},
+    {"rope_pct", "partial_rotary_factor"},
+});
 
 constexpr auto kStablelmTensors = join_tensors(
     kLlamaOuterTensors,
@@ -71,6 +78,7 @@ constexpr Architecture kStablelm = {
     .prefix = "model.",
     .read_config = read_stablelm,
     .fields = kStablelmFields,
+    .aliases = kStablelmAliases,
     .tensors = kStablelmTensors,
     .ignored = kRotaryTables,
 };

@@ -1,0 +1,150 @@
+// Models whose files name a class of their own for Llama's block: Yi, Aquila, XVERSE and Skywork as
+// they are, InternLM 1 with biases of attention, Orion with LayerNorm, MiniCPM 1, 2 and 4 with
+// multipliers of embedding, branches and logits.
+// Source: modeling_*.py of the published models.
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "engine/model/architecture.h"
+#include "engine/model/config_fields.h"
+#include "engine/model/decoder_tensors.h"
+#include "engine/model/known_fields.h"
+#include "engine/model/llama_fields.h"
+#include "engine/model/rope.h"
+
+namespace tgi {
+namespace {
+
+constexpr auto kKinTensors = join_tensors(kLlamaOuterTensors,
+                                          kLlamaNormTensors,
+                                          kLlamaAttentionTensors,
+                                          kLlamaQkvBiasTensors,
+                                          kLlamaOBiasTensors,
+                                          kLlamaMlpTensors,
+                                          kLlamaMlpBiasTensors);
+
+ModelConfig read_kin(const JsonReader& config) {
+  return read_llama_block(config, {});
+}
+
+constexpr auto kKinFields =
+    join_fields(kLlamaBlockFields,
+                std::to_array<KnownField>({
+                    harmless("max_tokenizer_truncation", "is about how texts are prepared"),
+                    harmless("use_flash_attention", "says how the published code computes"),
+                }));
+
+constexpr auto kKinNames = std::to_array<std::string_view>(
+    {"YiForCausalLM", "AquilaForCausalLM", "XverseForCausalLM", "SkyworkForCausalLM"});
+constexpr auto kKinTypes = std::to_array<std::string_view>({"Yi", "aquila", "xverse", "skywork"});
+
+constexpr auto kYiRenames = std::to_array<TensorRename>({
+    {".ln1.", ".input_layernorm."},
+    {".ln2.", ".post_attention_layernorm."},
+});
+
+// Behind max_position_embeddings alone `dynamic` turns positions more slowly.
+ModelConfig read_internlm(const JsonReader& given) {
+  Json json = given.json();
+  json["attention_bias"] = given.boolean_or("bias", true);
+  if (given.has("rotary")) {
+    const JsonReader rotary = given.object("rotary");
+    const std::string type = rotary.string_or("type", "dynamic");
+    if (type != "dynamic" && type != "origin") {
+      throw Error(Code::kUnsupported,
+                  fmt::format("{}: '{}' is not supported; known are dynamic, origin",
+                              rotary.path_of("type"), type));
+    }
+    json["rope_theta"] = read_positive(rotary, "base", 10000.0);
+  }
+  return read_llama_block(JsonReader(json, ""), {.default_vocab_size = 103168});
+}
+
+constexpr auto kInternlmFields =
+    join_fields(kDecoderFields, std::to_array<KnownField>({read("bias"), read_or_null("rotary")}));
+
+constexpr auto kInternlmNames = std::to_array<std::string_view>({"InternLMForCausalLM"});
+constexpr auto kInternlmTypes = std::to_array<std::string_view>({"internlm"});
+
+ModelConfig read_orion(const JsonReader& config) {
+  ModelConfig model =
+      read_llama_block(config, {.default_vocab_size = 84608, .default_intermediate = 15360});
+  model.norm_kind = NormKind::kLayer;
+  return model;
+}
+
+constexpr auto kOrionNames = std::to_array<std::string_view>({"OrionForCausalLM"});
+constexpr auto kOrionTypes = std::to_array<std::string_view>({"orion"});
+constexpr auto kOrionTensors = join_tensors(
+    kKinTensors, kFinalNormBiasTensors, kAttentionNormBiasTensors, kMlpNormBiasTensors);
+
+ModelConfig read_minicpm(const JsonReader& config) {
+  ModelConfig model = read_llama_block(config, {.default_tied = true});
+  model.embedding_multiplier = read_positive(config, "scale_emb", 1.0);
+  const double depth = read_positive(config, "scale_depth", 1.0);
+  model.residual_multiplier = static_cast<float>(depth / std::sqrt(model.num_layers));
+  model.logit_scale =
+      read_positive(config, "dim_model_base", 1.0) / static_cast<float>(model.hidden_size);
+  return model;
+}
+
+constexpr auto kMinicpmFields =
+    join_fields(kLlamaBlockFields,
+                std::to_array<KnownField>({
+                    read("scale_emb"),
+                    read("scale_depth"),
+                    read("dim_model_base"),
+                    harmless("mup_denominator", "is about training"),
+                    harmless_if("sparse_config", "[]", "all tokens are attended to"),
+                }));
+
+constexpr auto kMinicpmNames = std::to_array<std::string_view>({"MiniCPMForCausalLM"});
+constexpr auto kMinicpmTypes = std::to_array<std::string_view>({"minicpm"});
+
+}  // namespace
+
+extern const Architecture kLlamaKin, kInternlm, kOrion, kMiniCpm;
+constexpr Architecture kLlamaKin = {
+    .names = kKinNames,
+    .model_types = kKinTypes,
+    .prefix = "model.",
+    .read_config = read_kin,
+    .fields = kKinFields,
+    .tensors = kKinTensors,
+    .renames = kYiRenames,
+    .ignored = kRotaryTables,
+};
+constexpr Architecture kInternlm = {
+    .names = kInternlmNames,
+    .model_types = kInternlmTypes,
+    .prefix = "model.",
+    .read_config = read_internlm,
+    .fields = kInternlmFields,
+    .tensors = kKinTensors,
+    .ignored = kRotaryTables,
+};
+constexpr Architecture kOrion = {
+    .names = kOrionNames,
+    .model_types = kOrionTypes,
+    .prefix = "model.",
+    .read_config = read_orion,
+    .fields = kLlamaBlockFields,
+    .tensors = kOrionTensors,
+    .ignored = kRotaryTables,
+};
+constexpr Architecture kMiniCpm = {
+    .names = kMinicpmNames,
+    .model_types = kMinicpmTypes,
+    .prefix = "model.",
+    .read_config = read_minicpm,
+    .fields = kMinicpmFields,
+    .tensors = kKinTensors,
+    .ignored = kRotaryTables,
+};
+
+}  // namespace tgi

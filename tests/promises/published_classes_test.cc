@@ -1,0 +1,331 @@
+// Classes of published code that `transformers` does not have: a checkpoint of one, with its fields
+// and its names of tensors, answers with the bits of a class that computes the same.
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "engine/model/tensor_table.h"
+#include "tests/model/model_files.h"
+#include "tests/promises/engine_fixture.h"
+
+namespace tgi {
+namespace {
+
+struct Stored {
+  std::vector<int64_t> shape;
+  std::vector<float> values;
+};
+using StoredByName = std::map<std::string, Stored>;
+
+struct PublishedClass {
+  Json same;       // config.json of a class that computes the same
+  Json published;  // of this one
+  // Of tensors of the former, one after the other: what stands in a name and what it becomes.
+  std::vector<std::pair<std::string, std::string>> renames;
+  // Rows of the first, one below the other, are the second.
+  std::vector<std::pair<std::vector<std::string>, std::string>> stacks{};
+};
+
+Stored random_tensor(const TensorEntry& entry, uint32_t& state) {
+  Stored out;
+  if (entry.is_vector()) {
+    out.shape = {entry.cols};
+  } else {
+    out.shape = {entry.rows, entry.cols};
+  }
+  const bool is_bias = entry.name.ends_with("bias");
+  const float size = entry.is_vector() ? 0.3F : 1.3F / std::sqrt(static_cast<float>(entry.cols));
+  const float middle = entry.is_vector() && !is_bias ? 1.0F : 0.0F;
+  for (int64_t i = 0; i < entry.rows * entry.cols; ++i) {
+    state = state * 1664525U + 1013904223U;
+    const float unit = static_cast<float>(state >> 8) / static_cast<float>(1U << 23) - 1.0F;
+    out.values.push_back(middle + size * unit);
+  }
+  return out;
+}
+
+StoredByName random_checkpoint(const Json& config) {
+  const LoadedConfig model = load_config(config);
+  const TensorTable table(model);
+  StoredByName out;
+  uint32_t state = 7;
+  for (const TensorEntry& entry : table.entries()) {
+    out.try_emplace(entry.name, random_tensor(entry, state));
+  }
+  return out;
+}
+
+std::string with_layer(std::string name, int layer) {
+  const std::string mark = "{layer}";
+  if (const size_t at = name.find(mark); at != std::string::npos) {
+    name.replace(at, mark.size(), std::to_string(layer));
+  }
+  return name;
+}
+
+StoredByName published(const StoredByName& tensors, const PublishedClass& as) {
+  StoredByName out;
+  for (const auto& [given, tensor] : tensors) {
+    std::string name = given;
+    for (const auto& [from, to] : as.renames) {
+      if (const size_t at = name.find(from); at != std::string::npos) {
+        name.replace(at, from.size(), to);
+      }
+    }
+    CHECK(out.emplace(name, tensor).second);
+  }
+  for (const auto& [parts, whole] : as.stacks) {
+    for (int layer = 0; layer < 4; ++layer) {
+      Stored stack;
+      for (const std::string& part : parts) {
+        const auto found = out.extract(with_layer(part, layer));
+        if (found.empty()) continue;
+        const Stored& tensor = found.mapped();
+        if (stack.shape.empty()) stack.shape = {0};
+        stack.shape.resize(tensor.shape.size(), tensor.shape.back());
+        stack.shape[0] += tensor.shape[0];
+        stack.values.insert(stack.values.end(), tensor.values.begin(), tensor.values.end());
+      }
+      if (!stack.values.empty()) out.emplace(with_layer(whole, layer), std::move(stack));
+    }
+  }
+  return out;
+}
+
+MemorySource files_of(const Json& config, const StoredByName& tensors) {
+  std::vector<TestTensor> stored;
+  for (const auto& [name, tensor] : tensors) {
+    std::string shape;
+    for (const int64_t size : tensor.shape) {
+      shape += (shape.empty() ? "[" : ",") + std::to_string(size);
+    }
+    stored.push_back({name, "F32", shape + "]", f32_bytes(tensor.values)});
+  }
+  return MemorySource(
+      {{"config.json", config.dump()}, {"model.safetensors", build_safetensors(stored)}});
+}
+
+std::vector<std::vector<double>> logprobs_of(const MemorySource& files) {
+  LoadedFixture loaded = load_workers(files, {});
+  return all_logprobs(*loaded.workers, {3, 41, 7, 7, 19, 60, 2, 33, 5, 11, 28, 54}, {0, 1, 5, 11},
+                      loaded.model.config.vocab_size, loaded.kv_plan.groups.num_groups());
+}
+
+void check_same(const PublishedClass& as) {
+  INFO(as.published.at("architectures").dump());
+  const StoredByName tensors = random_checkpoint(as.same);
+  const auto expected = logprobs_of(files_of(as.same, tensors));
+  CHECK(logprobs_of(files_of(as.published, published(tensors, as))) == expected);
+  // They say something: tokens differ.
+  CHECK(std::abs(expected[3][1] - expected[3][2]) > 1e-3);
+}
+
+Json config_of(const std::string& architecture, const std::string& type, const Json& fields) {
+  Json out = {{"architectures", {architecture}}, {"model_type", type}, {"torch_dtype", "float32"}};
+  out.update(fields);
+  return out;
+}
+
+const Json kSizes = {{"vocab_size", 61},         {"hidden_size", 32},
+                     {"intermediate_size", 22},  {"num_hidden_layers", 4},
+                     {"num_attention_heads", 8}, {"max_position_embeddings", 256},
+                     {"rms_norm_eps", 1e-5},     {"tie_word_embeddings", false}};
+
+Json sizes(const Json& more) {
+  Json out = kSizes;
+  out.update(more);
+  return out;
+}
+
+// StableLM's.
+Json sizes_of_layer_norm(const Json& more) {
+  Json out = sizes(more);
+  out.erase("rms_norm_eps");
+  return out;
+}
+
+TEST_CASE("classes whose block is Llama's answer as Llama") {
+  const Json same = config_of("LlamaForCausalLM", "llama", sizes({{"num_key_value_heads", 2}}));
+  const std::vector<std::pair<std::string, std::string>> types = {
+      {"YiForCausalLM", "Yi"},
+      {"AquilaForCausalLM", "aquila"},
+      {"XverseForCausalLM", "xverse"},
+      {"SkyworkForCausalLM", "skywork"}};
+  for (const auto& [architecture, type] : types) {
+    check_same({.same = same,
+                .published = config_of(architecture, type, sizes({{"num_key_value_heads", 2}})),
+                .renames = {}});
+  }
+  // As Yi was published at first.
+  check_same(
+      {.same = same,
+       .published = config_of("YiForCausalLM", "Yi", sizes({{"num_key_value_heads", 2}})),
+       .renames = {{".input_layernorm.", ".ln1."}, {".post_attention_layernorm.", ".ln2."}}});
+  check_same({.same = config_of("LlamaForCausalLM", "llama",
+                                sizes({{"attention_bias", true}, {"rope_theta", 30000.0}})),
+              .published = config_of(
+                  "InternLMForCausalLM", "internlm",
+                  sizes({{"bias", true}, {"rotary", {{"type", "dynamic"}, {"base", 30000}}}})),
+              .renames = {}});
+}
+
+TEST_CASE("InternLM's positions are turned as it says, or it is refused") {
+  const Json config =
+      config_of("InternLMForCausalLM", "internlm", sizes({{"rotary", {{"type", "spiral"}}}}));
+  CHECK_THROWS_WITH(load_config(config), Catch::Contains("type: 'spiral' is not supported"));
+}
+
+TEST_CASE("MiMo answers as Qwen 2, and its layer behind the last is left out") {
+  Json fields = sizes({{"num_key_value_heads", 2}, {"attention_bias", true}});
+  const Json same = config_of("Qwen2ForCausalLM", "qwen2", fields);
+  fields["num_nextn_predict_layers"] = 1;
+  StoredByName tensors = random_checkpoint(same);
+  const auto expected = logprobs_of(files_of(same, tensors));
+  tensors["model.mtp_layers.0.input_proj.weight"] = {.shape = {1, 2}, .values = {1.0F, 2.0F}};
+  CHECK(logprobs_of(files_of(config_of("MiMoForCausalLM", "mimo", fields), tensors)) == expected);
+}
+
+TEST_CASE("Orion answers as StableLM whose heads are rotated whole") {
+  const Json same = sizes_of_layer_norm(
+      {{"layer_norm_eps", 1e-5}, {"partial_rotary_factor", 1.0}, {"num_key_value_heads", 8}});
+  check_same({.same = config_of("StableLmForCausalLM", "stablelm", same),
+              .published = config_of("OrionForCausalLM", "orion", kSizes),
+              .renames = {}});
+}
+
+TEST_CASE("StableLM answers as itself under the names of its first code") {
+  const Json same = sizes_of_layer_norm(
+      {{"layer_norm_eps", 1e-5}, {"partial_rotary_factor", 0.5}, {"num_key_value_heads", 8}});
+  const Json published = sizes_of_layer_norm({{"norm_eps", 1e-5},
+                                              {"rope_pct", 0.5},
+                                              {"rotary_scaling_factor", 1.0},
+                                              {"num_key_value_heads", 8}});
+  check_same({.same = config_of("StableLmForCausalLM", "stablelm", same),
+              .published = config_of("StableLMEpochForCausalLM", "stablelm_epoch", published),
+              .renames = {}});
+}
+
+TEST_CASE("MiniCPM answers as Granite with its multipliers") {
+  check_same({.same = config_of("GraniteForCausalLM", "granite",
+                                sizes({{"embedding_multiplier", 12.0},
+                                       {"residual_multiplier", 0.7},
+                                       {"logits_scaling", 4.0},
+                                       {"attention_multiplier", 0.5}})),
+              .published = config_of(
+                  "MiniCPMForCausalLM", "minicpm",
+                  sizes({{"scale_emb", 12}, {"scale_depth", 1.4}, {"dim_model_base", 8}})),
+              .renames = {}});
+}
+
+TEST_CASE("Qwen 1 answers as Qwen 2 without shared keys, as far as its positions are as they are") {
+  Json fields = {{"vocab_size", 61},
+                 {"hidden_size", 32},
+                 {"intermediate_size", 44},
+                 {"num_hidden_layers", 4},
+                 {"num_attention_heads", 8},
+                 {"kv_channels", 4},
+                 {"layer_norm_epsilon", 1e-5},
+                 {"max_position_embeddings", 256},
+                 {"seq_length", 64},
+                 {"rotary_emb_base", 10000},
+                 {"rotary_pct", 1.0},
+                 {"no_bias", true},
+                 {"use_dynamic_ntk", true},
+                 {"use_logn_attn", true},
+                 {"tie_word_embeddings", false}};
+  const Json published = config_of("QWenLMHeadModel", "qwen", fields);
+  check_same({.same = config_of("Qwen2ForCausalLM", "qwen2", sizes({{"num_key_value_heads", 8}})),
+              .published = published,
+              .renames = {{"model.embed_tokens.", "transformer.wte."},
+                          {"model.norm.", "transformer.ln_f."},
+                          {"model.layers.", "transformer.h."},
+                          {".input_layernorm.", ".ln_1."},
+                          {".post_attention_layernorm.", ".ln_2."},
+                          {".self_attn.o_proj.", ".attn.c_proj."},
+                          {".mlp.up_proj.", ".mlp.w1."},
+                          {".mlp.gate_proj.", ".mlp.w2."},
+                          {".mlp.down_proj.", ".mlp.c_proj."}},
+              .stacks = {{{"transformer.h.{layer}.self_attn.q_proj.weight",
+                           "transformer.h.{layer}.self_attn.k_proj.weight",
+                           "transformer.h.{layer}.self_attn.v_proj.weight"},
+                          "transformer.h.{layer}.attn.c_attn.weight"},
+                         {{"transformer.h.{layer}.self_attn.q_proj.bias",
+                           "transformer.h.{layer}.self_attn.k_proj.bias",
+                           "transformer.h.{layer}.self_attn.v_proj.bias"},
+                          "transformer.h.{layer}.attn.c_attn.bias"}}});
+  CHECK(load_config(published).config.max_positions == 64);
+  fields["use_dynamic_ntk"] = false;
+  fields["use_logn_attn"] = false;
+  CHECK(load_config(config_of("QWenLMHeadModel", "qwen", fields)).config.max_positions == 256);
+  fields["intermediate_size"] = 45;
+  CHECK_THROWS_WITH(load_config(config_of("QWenLMHeadModel", "qwen", fields)),
+                    Catch::Contains("intermediate_size: gate and up together, expected an even"));
+}
+
+TEST_CASE("ChatGLM answers as GLM") {
+  const Json published = config_of("ChatGLMModel", "chatglm",
+                                   {{"padded_vocab_size", 61},
+                                    {"hidden_size", 32},
+                                    {"ffn_hidden_size", 22},
+                                    {"num_layers", 4},
+                                    {"num_attention_heads", 8},
+                                    {"multi_query_attention", true},
+                                    {"multi_query_group_num", 2},
+                                    {"kv_channels", 8},
+                                    {"seq_length", 256},
+                                    {"layernorm_epsilon", 1e-5},
+                                    {"add_qkv_bias", true},
+                                    {"add_bias_linear", false},
+                                    {"rope_ratio", 5},
+                                    {"original_rope", true},
+                                    {"tie_word_embeddings", false}});
+  const std::string layer = "transformer.encoder.layers.{layer}.";
+  const std::string attention = layer + "self_attn.";
+  const std::string whole = layer + "self_attention.query_key_value.";
+  check_same(
+      {.same = config_of("GlmForCausalLM", "glm",
+                         sizes({{"num_key_value_heads", 2},
+                                {"head_dim", 8},
+                                {"attention_bias", true},
+                                {"rope_theta", 50000.0}})),
+       .published = published,
+       .renames = {{"model.embed_tokens.", "transformer.embedding.word_embeddings."},
+                   {"model.norm.", "transformer.encoder.final_layernorm."},
+                   {"lm_head.", "transformer.output_layer."},
+                   {"model.layers.", "transformer.encoder.layers."},
+                   {".self_attn.o_proj.", ".self_attention.dense."},
+                   {".mlp.gate_up_proj.", ".mlp.dense_h_to_4h."},
+                   {".mlp.down_proj.", ".mlp.dense_4h_to_h."}},
+       .stacks = {
+           {{attention + "q_proj.weight", attention + "k_proj.weight", attention + "v_proj.weight"},
+            whole + "weight"},
+           {{attention + "q_proj.bias", attention + "k_proj.bias", attention + "v_proj.bias"},
+            whole + "bias"}}});
+  Json other = published;
+  other["multi_query_attention"] = false;
+  CHECK(load_config(other).config.num_kv_heads == 8);
+  // The first ChatGLM, whose positions have two dimensions.
+  other["position_encoding_2d"] = true;
+  CHECK_THROWS_WITH(load_config(other), Catch::Contains("position_encoding_2d"));
+}
+
+TEST_CASE("Falcon answers as itself under the names of its first code") {
+  const Json fields = {{"vocab_size", 61},           {"hidden_size", 32}, {"bias", false},
+                       {"layer_norm_epsilon", 1e-5}, {"alibi", false},    {"parallel_attn", true},
+                       {"multi_query", true}};
+  Json small = fields;
+  small.update({{"num_hidden_layers", 4}, {"num_attention_heads", 8}});
+  Json small_published = fields;
+  small_published.update({{"n_layer", 4}, {"n_head", 8}});
+  check_same({.same = config_of("FalconForCausalLM", "falcon", small),
+              .published = config_of("RWForCausalLM", "RefinedWebModel", small_published),
+              .renames = {}});
+  small.update({{"num_kv_heads", 2}, {"new_decoder_architecture", true}});
+  small_published.update({{"n_head_kv", 2}});
+  check_same({.same = config_of("FalconForCausalLM", "falcon", small),
+              .published = config_of("RWForCausalLM", "RefinedWeb", small_published),
+              .renames = {}});
+}
+
+}  // namespace
+}  // namespace tgi
