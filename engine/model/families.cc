@@ -48,8 +48,8 @@ extern const Architecture kLaraMini, kAriaText, kAria, kPersimmon, kBioGpt, kMll
     kModernBertDecoder, kApertus15Text, kApertus15, kStep35, kStep37, kMiMoV2Flash, kLongcatFlash,
     kRecurrentGemma, kMinimax, kMinimaxM3, kMinimaxM3Seeing, kPrivacyFilter, kMuseGlimmer,
     kMuseGlimmerSeeing, kGptNeoxJapanese, kCosmos3Edge, kCosmos3EdgeSeeing;
-extern const Architecture kQwen, kChatGlm, kLlamaKin, kInternlm, kOrion, kMiniCpm, kRefinedWeb,
-    kMiMo;
+extern const Architecture kQwen, kChatGlm, kYi, kAquila, kXverse, kSkywork, kInternlm, kOrion,
+    kMiniCpm, kRefinedWeb, kMiMo;
 
 namespace {
 
@@ -57,7 +57,10 @@ namespace {
 constexpr std::array kArchitectures = {
     &kQwen,
     &kChatGlm,
-    &kLlamaKin,
+    &kYi,
+    &kAquila,
+    &kXverse,
+    &kSkywork,
     &kInternlm,
     &kOrion,
     &kMiniCpm,

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cmath>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -39,9 +40,14 @@ constexpr auto kKinFields =
                     harmless("use_flash_attention", "says how the published code computes"),
                 }));
 
-constexpr auto kKinNames = std::to_array<std::string_view>(
-    {"YiForCausalLM", "AquilaForCausalLM", "XverseForCausalLM", "SkyworkForCausalLM"});
-constexpr auto kKinTypes = std::to_array<std::string_view>({"Yi", "aquila", "xverse", "skywork"});
+constexpr auto kYiNames = std::to_array<std::string_view>({"YiForCausalLM"});
+constexpr auto kYiTypes = std::to_array<std::string_view>({"Yi"});
+constexpr auto kAquilaNames = std::to_array<std::string_view>({"AquilaForCausalLM"});
+constexpr auto kAquilaTypes = std::to_array<std::string_view>({"aquila"});
+constexpr auto kXverseNames = std::to_array<std::string_view>({"XverseForCausalLM"});
+constexpr auto kXverseTypes = std::to_array<std::string_view>({"xverse"});
+constexpr auto kSkyworkNames = std::to_array<std::string_view>({"SkyworkForCausalLM"});
+constexpr auto kSkyworkTypes = std::to_array<std::string_view>({"skywork"});
 
 constexpr auto kYiRenames = std::to_array<TensorRename>({
     {".ln1.", ".input_layernorm."},
@@ -106,19 +112,28 @@ constexpr auto kMinicpmFields =
 constexpr auto kMinicpmNames = std::to_array<std::string_view>({"MiniCPMForCausalLM"});
 constexpr auto kMinicpmTypes = std::to_array<std::string_view>({"minicpm"});
 
+constexpr Architecture kin_of_llama(std::span<const std::string_view> names,
+                                    std::span<const std::string_view> types,
+                                    std::span<const TensorRename> renames = {}) {
+  return {
+      .names = names,
+      .model_types = types,
+      .prefix = "model.",
+      .read_config = read_kin,
+      .fields = kKinFields,
+      .tensors = kKinTensors,
+      .renames = renames,
+      .ignored = kRotaryTables,
+  };
+}
+
 }  // namespace
 
-extern const Architecture kLlamaKin, kInternlm, kOrion, kMiniCpm;
-constexpr Architecture kLlamaKin = {
-    .names = kKinNames,
-    .model_types = kKinTypes,
-    .prefix = "model.",
-    .read_config = read_kin,
-    .fields = kKinFields,
-    .tensors = kKinTensors,
-    .renames = kYiRenames,
-    .ignored = kRotaryTables,
-};
+extern const Architecture kYi, kAquila, kXverse, kSkywork, kInternlm, kOrion, kMiniCpm;
+constexpr Architecture kYi = kin_of_llama(kYiNames, kYiTypes, kYiRenames);
+constexpr Architecture kAquila = kin_of_llama(kAquilaNames, kAquilaTypes);
+constexpr Architecture kXverse = kin_of_llama(kXverseNames, kXverseTypes);
+constexpr Architecture kSkywork = kin_of_llama(kSkyworkNames, kSkyworkTypes);
 constexpr Architecture kInternlm = {
     .names = kInternlmNames,
     .model_types = kInternlmTypes,

@@ -50,6 +50,7 @@ constexpr auto kStablelmTypes = std::to_array<std::string_view>({"stablelm", "st
 
 constexpr auto kStablelmAliases = std::to_array<FieldAlias>({
     {"norm_eps", "layer_norm_eps"},
+    {"num_heads", "num_attention_heads"},
     {"rope_pct", "partial_rotary_factor"},
 });
 
