@@ -104,6 +104,23 @@ TEST_CASE("a stream holds back what later tokens may change") {
   CHECK(released(bytes, {"<0xE2>", "b"}, {}) == Pieces{"", "\ufffd", "b"});
 }
 
+TEST_CASE("ChatGLM's class puts tokens behind the pieces, and two of them before a text") {
+  const auto plain = load_folder(golden_path("sentencepiece_bpe"));
+  const auto model = read_file(golden_path("sentencepiece_bpe/tokenizer.model"));
+  const auto chat =
+      load_contents("tokenizer.model", model, R"({"tokenizer_class": "ChatGLMTokenizer"})");
+  const int32_t first = chat->vocab_size() - 9;
+  CHECK(chat->id_of("[gMASK]") == first + 1);
+  std::vector<int32_t> expected = {first + 1, first + 3};
+  const auto text = plain->encode("the text", false);
+  expected.insert(expected.end(), text.begin(), text.end());
+  CHECK(chat->encode("the text", true) == expected);
+  CHECK(chat->encode("the text", false) == text);
+  CHECK(chat->encode("<|user|>", false) == std::vector<int32_t>{first + 6});
+  CHECK(chat->decode(expected, true) == plain->decode(text, true));
+  CHECK(chat->is_special(first + 8));
+}
+
 TEST_CASE("a word's end is a space while a text runs on, and nothing at its end") {
   const auto tokenizer = load_contents("tokenizer.json", changed_golden("spm_bpe", R"({
     "decoder": {"type": "BPEDecoder", "suffix": "a"}})"),

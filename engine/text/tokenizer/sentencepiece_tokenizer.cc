@@ -4,6 +4,7 @@
 #include <sentencepiece_processor.h>
 
 #include <algorithm>
+#include <array>
 #include <span>
 
 #include "base/error.h"
@@ -15,6 +16,15 @@ namespace {
 
 constexpr std::string_view kSpace = "\xE2\x96\x81";        // U+2581
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
+
+// Of ChatGLM 2 and 3: what its class puts behind the pieces, and before each text. The second
+// version has none of the last four, of which its texts have no tokens either.
+// Source: tokenization_chatglm.py of the published models.
+constexpr std::string_view kChatGlmClass = "ChatGLMTokenizer";
+constexpr std::array<std::string_view, 9> kChatGlmTokens = {
+    "[MASK]",     "[gMASK]",  "[sMASK]",       "sop",           "eop",
+    "<|system|>", "<|user|>", "<|assistant|>", "<|observation|>"};
+constexpr std::array<std::string_view, 2> kChatGlmBefore = {"[gMASK]", "sop"};
 
 // Appended to a serialised model, this overrides normalizer_spec.add_dummy_prefix (field 3 of field
 // 3) with false: protocol buffers merge what comes again.
@@ -85,7 +95,20 @@ void SentencePieceTokenizer::add_tokens(const TokenizerConfig& config) {
     }
     added_.add(std::move(token));
   }
+  if (config.tokenizer_class == kChatGlmClass) add_tokens_of_chatglm();
   added_.build();
+}
+
+void SentencePieceTokenizer::add_tokens_of_chatglm() {
+  int32_t id = num_pieces_;
+  for (const std::string_view name : kChatGlmTokens) {
+    AddedToken token;
+    token.id = id++;
+    token.content = name;
+    token.normalized_content = name;
+    token.special = true;
+    if (!added_.id_of(name)) added_.add(std::move(token));
+  }
 }
 
 // The library's interface does not tell the normaliser's settings, so ask for their effect.
@@ -107,6 +130,11 @@ void SentencePieceTokenizer::learn_decoding() {
 }
 
 PostProcessor SentencePieceTokenizer::make_post_processor(const TokenizerConfig& config) const {
+  if (config.tokenizer_class == kChatGlmClass) {
+    std::vector<int32_t> before;
+    for (const std::string_view name : kChatGlmBefore) before.push_back(id_of(name).value());
+    return PostProcessor(std::move(before), {});
+  }
   const auto ids_when = [this](bool wanted, const std::string& token, int32_t of_model,
                                std::string_view key) {
     std::vector<int32_t> ids;

@@ -46,6 +46,7 @@ class SentencePieceTokenizer final : public Tokenizer {
   using Processor = sentencepiece::SentencePieceProcessor;
 
   void add_tokens(const TokenizerConfig& config);
+  void add_tokens_of_chatglm();
   void learn_decoding();
   PostProcessor make_post_processor(const TokenizerConfig& config) const;
 

@@ -92,6 +92,7 @@ void read_added_tokens(const JsonReader& tokens, TokenizerConfig& config) {
 }
 
 void read_config(const JsonReader& reader, TokenizerConfig& config) {
+  config.tokenizer_class = reader.string_or("tokenizer_class", "");
   config.add_bos_token = optional_boolean(reader, "add_bos_token");
   config.add_eos_token = optional_boolean(reader, "add_eos_token");
   fill_tokens(reader, config);

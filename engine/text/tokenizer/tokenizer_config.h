@@ -13,6 +13,7 @@ namespace tgi {
 class FileSource;
 
 struct TokenizerConfig {
+  std::string tokenizer_class;  // "": not said
   std::optional<bool> add_bos_token;
   std::optional<bool> add_eos_token;
   std::string bos_token;  // "": none
