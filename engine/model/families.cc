@@ -49,7 +49,7 @@ extern const Architecture kLaraMini, kAriaText, kAria, kPersimmon, kBioGpt, kMll
     kRecurrentGemma, kMinimax, kMinimaxM3, kMinimaxM3Seeing, kPrivacyFilter, kMuseGlimmer,
     kMuseGlimmerSeeing, kGptNeoxJapanese, kCosmos3Edge, kCosmos3EdgeSeeing;
 extern const Architecture kQwen, kChatGlm, kYi, kAquila, kXverse, kSkywork, kInternlm, kOrion,
-    kMiniCpm, kRefinedWeb, kMiMo;
+    kMiniCpm, kRefinedWeb, kMiMo, kNemotronNas;
 
 namespace {
 
@@ -66,6 +66,7 @@ constexpr std::array kArchitectures = {
     &kMiniCpm,
     &kRefinedWeb,
     &kMiMo,
+    &kNemotronNas,
     &kLlama,
     &kMistral,
     &kQwen2,

@@ -516,6 +516,7 @@ std::map<std::string, Change> changes() {
       {"num_ln_in_parallel_attn", {1, {{"new_decoder_architecture", true}}}},
       {"seq_length", {77, {{"use_dynamic_ntk", true}}}},
       {"kv_channels", {64}},
+      {"block_configs", {{{{"attention", {{"n_heads_in_group", 3}}}}}}},
       {"use_dynamic_ntk", {true, {{"seq_length", 77}}}},
       {"use_logn_attn", {true, {{"seq_length", 77}}}},
       {"multi_query_attention", {true, {{"multi_query_group_num", 2}}}},
@@ -706,6 +707,12 @@ TEST_CASE("a field that is said to be read changes the model, or is refused") {
         }
         if (architecture->names.front() == "DeepseekForCausalLM" && name != "n_routed_experts") {
           before["n_routed_experts"] = 64;  // else it has no experts
+        }
+        // Without them it is another model.
+        if (architecture->names.front() == "DeciLMForCausalLM") {
+          const auto num_layers = before.value("num_hidden_layers", size_t{32});
+          const Json block = {{"attention", {{"n_heads_in_group", 4}}}, {"ffn", {{"ffn_mult", 2.0}}}};
+          before["block_configs"] = Json(num_layers, block);
         }
         before.erase(name);
         Json after = before;

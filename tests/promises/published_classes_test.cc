@@ -1,5 +1,6 @@
 // Classes of published code that `transformers` does not have: a checkpoint of one, with its fields
 // and its names of tensors, answers with the bits of a class that computes the same.
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <utility>
@@ -215,6 +216,88 @@ TEST_CASE("MiniCPM answers as Granite with its multipliers") {
                   "MiniCPMForCausalLM", "minicpm",
                   sizes({{"scale_emb", 12}, {"scale_depth", 1.4}, {"dim_model_base", 8}})),
               .renames = {}});
+}
+
+// A layer's attention or MLP that isn't there is one whose last matrix is 0; KV heads that are equal
+// are one.
+TEST_CASE("Llama Nemotron answers as a Llama of whose layers some do nothing") {
+  Json blocks = Json::array();
+  for (int layer = 0; layer < 4; ++layer) {
+    blocks.push_back({{"attention",
+                       {{"no_op", layer == 1},
+                        {"n_heads_in_group", layer == 1 ? Json() : Json(layer == 3 ? 8 : 4)},
+                        {"replace_with_linear", false},
+                        {"window_length", nullptr}}},
+                      {"ffn",
+                       {{"no_op", layer == 2},
+                        {"ffn_mult", layer == 2 ? Json() : Json(layer == 0 ? 12.5 : 8.0)},
+                        {"replace_with_linear", false}}}});
+  }
+  Json fields = kSizes;
+  fields["intermediate_size"] = nullptr;
+  fields["num_key_value_heads"] = nullptr;
+  fields["block_configs"] = blocks;
+  const Json published = config_of("DeciLMForCausalLM", "nemotron-nas", fields);
+  const LoadedConfig model = load_config(published);
+  CHECK(model.config.intermediate_size == 512);  // 266 and 170, in steps of 256
+  CHECK(model.config.num_kv_heads == 2);
+
+  const Json same = config_of("LlamaForCausalLM", "llama",
+                              sizes({{"num_key_value_heads", 2}, {"intermediate_size", 512}}));
+  StoredByName whole = random_checkpoint(same);
+  StoredByName parts;
+  const auto zero = [](Stored& tensor, size_t first, size_t count) {
+    std::fill_n(tensor.values.begin() + static_cast<ptrdiff_t>(first), count, 0.0F);
+  };
+  for (auto& [name, tensor] : whole) {
+    const auto is = [&](std::string_view part) { return name.find(part) != std::string::npos; };
+    if (is("layers.1.self_attn.o_proj") || is("layers.2.mlp.down_proj")) {
+      zero(tensor, 0, tensor.values.size());
+    }
+    const bool is_absent = is("layers.1.self_attn.") || is("layers.1.input_layernorm.") ||
+                           is("layers.2.mlp.") || is("layers.2.post_attention_layernorm.");
+    if (is_absent) continue;
+    Stored part = tensor;
+    if (is("layers.3.self_attn.k_proj") || is("layers.3.self_attn.v_proj")) {
+      const size_t half = tensor.values.size() / 2;
+      std::copy_n(tensor.values.begin(), half, tensor.values.begin() + static_cast<ptrdiff_t>(half));
+      part = {.shape = {tensor.shape[0] / 2, tensor.shape[1]},
+              .values = {tensor.values.begin(), tensor.values.begin() + static_cast<ptrdiff_t>(half)}};
+    }
+    const bool is_narrow = is("layers.1.mlp.") || is("layers.3.mlp.");
+    if (is_narrow && (is("gate_proj") || is("up_proj"))) {
+      const size_t half = tensor.values.size() / 2;
+      zero(tensor, half, half);
+      part = {.shape = {256, 32},
+              .values = {tensor.values.begin(), tensor.values.begin() + static_cast<ptrdiff_t>(half)}};
+    } else if (is_narrow) {
+      part = {.shape = {32, 256}, .values = {}};
+      for (size_t row = 0; row < 32; ++row) {
+        const auto begin = tensor.values.begin() + static_cast<ptrdiff_t>(row * 512);
+        part.values.insert(part.values.end(), begin, begin + 256);
+      }
+    }
+    parts.emplace(name, std::move(part));
+  }
+  const auto expected = logprobs_of(files_of(same, whole));
+  const auto got = logprobs_of(files_of(published, parts));
+  REQUIRE(got.size() == expected.size());
+  for (size_t i = 0; i < got.size(); ++i) {
+    for (size_t id = 0; id < got[i].size(); ++id) {
+      CHECK(std::abs(got[i][id] - expected[i][id]) < 1e-4);
+    }
+  }
+
+  Json broken = published;
+  broken["block_configs"][0]["attention"]["n_heads_in_group"] = 3;
+  CHECK_THROWS_WITH(load_config(broken),
+                    Catch::Contains("block_configs[0].attention.n_heads_in_group: 8 heads"));
+  broken = published;
+  broken["block_configs"][0]["ffn"]["replace_with_linear"] = true;
+  CHECK_THROWS_WITH(load_config(broken), Catch::Contains("replace_with_linear"));
+  broken = published;
+  broken["num_hidden_layers"] = 5;
+  CHECK_THROWS_WITH(load_config(broken), Catch::Contains("expected 5 layers"));
 }
 
 TEST_CASE("Qwen 1 answers as Qwen 2 without shared keys, as far as its positions are as they are") {
