@@ -49,7 +49,7 @@ extern const Architecture kLaraMini, kAriaText, kAria, kPersimmon, kBioGpt, kMll
     kRecurrentGemma, kMinimax, kMinimaxM3, kMinimaxM3Seeing, kPrivacyFilter, kMuseGlimmer,
     kMuseGlimmerSeeing, kGptNeoxJapanese, kCosmos3Edge, kCosmos3EdgeSeeing;
 extern const Architecture kQwen, kChatGlm, kYi, kAquila, kXverse, kSkywork, kInternlm, kOrion,
-    kMiniCpm, kRefinedWeb, kMiMo, kNemotronNas;
+    kMiniCpm, kRefinedWeb, kMiMo, kNemotronNas, kInternVlChat, kPhi3Vision;
 
 namespace {
 
@@ -67,6 +67,8 @@ constexpr std::array kArchitectures = {
     &kRefinedWeb,
     &kMiMo,
     &kNemotronNas,
+    &kInternVlChat,
+    &kPhi3Vision,
     &kLlama,
     &kMistral,
     &kQwen2,

@@ -186,6 +186,32 @@ TEST_CASE("MiMo answers as Qwen 2, and its layer behind the last is left out") {
   CHECK(logprobs_of(files_of(config_of("MiMoForCausalLM", "mimo", fields), tensors)) == expected);
 }
 
+TEST_CASE("checkpoints that see answer as their text models, without what sees") {
+  const Json text = config_of("Qwen2ForCausalLM", "qwen2", sizes({{"num_key_value_heads", 2}}));
+  const StoredByName tensors = random_checkpoint(text);
+  StoredByName seeing;
+  for (const auto& [name, tensor] : tensors) seeing["language_model." + name] = tensor;
+  seeing["vision_model.embeddings.class_embedding"] = {.shape = {2}, .values = {1.0F, 2.0F}};
+  seeing["mlp1.0.weight"] = {.shape = {2}, .values = {1.0F, 2.0F}};
+  const Json internvl = config_of("InternVLChatModel", "internvl_chat",
+                                  {{"llm_config", text},
+                                   {"vision_config", {{"hidden_size", 8}}},
+                                   {"downsample_ratio", 0.5},
+                                   {"template", "internvl2_5"},
+                                   {"use_llm_lora", 0}});
+  CHECK(logprobs_of(files_of(internvl, seeing)) == logprobs_of(files_of(text, tensors)));
+
+  Json phi = config_of("Phi3ForCausalLM", "phi3", sizes({{"num_key_value_heads", 2}}));
+  StoredByName phi_tensors = random_checkpoint(phi);
+  const auto expected = logprobs_of(files_of(phi, phi_tensors));
+  phi_tensors["model.vision_embed_tokens.glb_GN"] = {.shape = {1, 1}, .values = {1.0F}};
+  phi["architectures"] = {"Phi3VForCausalLM"};
+  phi["model_type"] = "phi3_v";
+  phi["embd_layer"] = {{"embedding_cls", "image"}};
+  phi["img_processor"] = {{"image_dim_out", 1024}};
+  CHECK(logprobs_of(files_of(phi, phi_tensors)) == expected);
+}
+
 TEST_CASE("Orion answers as StableLM whose heads are rotated whole") {
   const Json same = sizes_of_layer_norm(
       {{"layer_norm_eps", 1e-5}, {"partial_rotary_factor", 1.0}, {"num_key_value_heads", 8}});

@@ -1,4 +1,4 @@
-// Phi 3, 3.5 and 4: Llama's block with q, k and v in one matrix and gate and up in another, and
+// Phi 3, 3.5 and 4, those that see too: Llama's block with q, k and v in one matrix and gate and up in another, and
 // rotary embeddings that LongRoPE stretches.
 // Source: models/phi3 in `transformers`.
 #include <array>
@@ -8,6 +8,7 @@
 #include "engine/model/config_fields.h"
 #include "engine/model/decoder_tensors.h"
 #include "engine/model/known_fields.h"
+#include "engine/model/multimodal_fields.h"
 #include "engine/model/rope.h"
 
 namespace tgi {
@@ -57,9 +58,28 @@ constexpr auto kPhi3Tensors =
                       Dim::kIntermediate, Split::kColumns},
                  }));
 
+// Phi-3-vision and Phi-3.5-vision, which are Phi 3 beside what sees.
+constexpr auto kPhi3VisionFields = join_fields(kPhi3Fields,
+                                               std::to_array<KnownField>({
+                                                   harmless("embd_layer", kImages),
+                                                   harmless("img_processor", kImages),
+                                               }));
+constexpr auto kPhi3VisionNames = std::to_array<std::string_view>({"Phi3VForCausalLM"});
+constexpr auto kPhi3VisionTypes = std::to_array<std::string_view>({"phi3_v"});
+constexpr auto kPhi3VisionIgnored = std::to_array<std::string_view>({"vision_embed_tokens.*"});
+
 }  // namespace
 
-extern const Architecture kPhi3;
+extern const Architecture kPhi3, kPhi3Vision;
+constexpr Architecture kPhi3Vision = {
+    .names = kPhi3VisionNames,
+    .model_types = kPhi3VisionTypes,
+    .prefix = "model.",
+    .read_config = read_phi3,
+    .fields = kPhi3VisionFields,
+    .tensors = kPhi3Tensors,
+    .ignored = kPhi3VisionIgnored,
+};
 constexpr Architecture kPhi3 = {
     .names = kPhi3Names,
     .model_types = kPhi3Types,
