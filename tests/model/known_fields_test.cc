@@ -711,7 +711,8 @@ TEST_CASE("a field that is said to be read changes the model, or is refused") {
         // Without them it is another model.
         if (architecture->names.front() == "DeciLMForCausalLM") {
           const auto num_layers = before.value("num_hidden_layers", size_t{32});
-          const Json block = {{"attention", {{"n_heads_in_group", 4}}}, {"ffn", {{"ffn_mult", 2.0}}}};
+          const Json block = {{"attention", {{"n_heads_in_group", 4}}},
+                              {"ffn", {{"ffn_mult", 2.0}}}};
           before["block_configs"] = Json(num_layers, block);
         }
         before.erase(name);

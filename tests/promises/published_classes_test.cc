@@ -244,8 +244,8 @@ TEST_CASE("MiniCPM answers as Granite with its multipliers") {
               .renames = {}});
 }
 
-// A layer's attention or MLP that isn't there is one whose last matrix is 0; KV heads that are equal
-// are one.
+// A layer's attention or MLP that isn't there is one whose last matrix is 0; KV heads that are
+// equal are one.
 TEST_CASE("Llama Nemotron answers as a Llama of whose layers some do nothing") {
   Json blocks = Json::array();
   for (int layer = 0; layer < 4; ++layer) {
@@ -286,16 +286,19 @@ TEST_CASE("Llama Nemotron answers as a Llama of whose layers some do nothing") {
     Stored part = tensor;
     if (is("layers.3.self_attn.k_proj") || is("layers.3.self_attn.v_proj")) {
       const size_t half = tensor.values.size() / 2;
-      std::copy_n(tensor.values.begin(), half, tensor.values.begin() + static_cast<ptrdiff_t>(half));
-      part = {.shape = {tensor.shape[0] / 2, tensor.shape[1]},
-              .values = {tensor.values.begin(), tensor.values.begin() + static_cast<ptrdiff_t>(half)}};
+      std::copy_n(tensor.values.begin(), half,
+                  tensor.values.begin() + static_cast<ptrdiff_t>(half));
+      part = {
+          .shape = {tensor.shape[0] / 2, tensor.shape[1]},
+          .values = {tensor.values.begin(), tensor.values.begin() + static_cast<ptrdiff_t>(half)}};
     }
     const bool is_narrow = is("layers.1.mlp.") || is("layers.3.mlp.");
     if (is_narrow && (is("gate_proj") || is("up_proj"))) {
       const size_t half = tensor.values.size() / 2;
       zero(tensor, half, half);
-      part = {.shape = {256, 32},
-              .values = {tensor.values.begin(), tensor.values.begin() + static_cast<ptrdiff_t>(half)}};
+      part = {
+          .shape = {256, 32},
+          .values = {tensor.values.begin(), tensor.values.begin() + static_cast<ptrdiff_t>(half)}};
     } else if (is_narrow) {
       part = {.shape = {32, 256}, .values = {}};
       for (size_t row = 0; row < 32; ++row) {

@@ -31,13 +31,11 @@ constexpr auto kInternVlChatFields = join_fields(
         harmless_if("use_llm_lora", "[0, false]", "adapters were merged into the weights"),
     }));
 
-constexpr auto kInternVlChatAliases =
-    std::to_array<FieldAlias>({{"llm_config", "text_config"}});
+constexpr auto kInternVlChatAliases = std::to_array<FieldAlias>({{"llm_config", "text_config"}});
 
 constexpr auto kInternVlChatNames = std::to_array<std::string_view>({"InternVLChatModel"});
 constexpr auto kInternVlChatTypes = std::to_array<std::string_view>({"internvl_chat"});
-constexpr auto kInternVlChatIgnored =
-    std::to_array<std::string_view>({"vision_model.*", "mlp1.*"});
+constexpr auto kInternVlChatIgnored = std::to_array<std::string_view>({"vision_model.*", "mlp1.*"});
 
 constexpr Architecture with_aliases(Architecture outer) {
   outer.aliases = kInternVlChatAliases;

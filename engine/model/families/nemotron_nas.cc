@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -74,10 +75,9 @@ NasBlock read_nas_block(const JsonReader& block, int64_t num_heads, int64_t hidd
   const JsonReader ffn = block.object("ffn");
   refuse_unknown_fields(ffn, kNasFfnFields, {}, "DeciLMForCausalLM's ffn");
   if (!ffn.boolean_or("no_op", false)) {
-    const int64_t size =
-        ffn.has("intermediate_size")
-            ? ffn.integer("intermediate_size")
-            : nas_intermediate(read_positive(ffn, "ffn_mult", 1.0), hidden_size);
+    const int64_t size = ffn.has("intermediate_size")
+                             ? ffn.integer("intermediate_size")
+                             : nas_intermediate(read_positive(ffn, "ffn_mult", 1.0), hidden_size);
     out.intermediate_size = check_size(ffn, "intermediate_size", size, kMaxIntermediateSize);
   }
   return out;
@@ -101,9 +101,8 @@ std::vector<NasBlock> read_nas_blocks(const JsonReader& config) {
 
 ModelConfig read_nemotron_nas(const JsonReader& given) {
   if (!given.has(kBlocks)) {
-    throw Error(Code::kUnsupported,
-                fmt::format("{}: missing; a DeciLM without it is another model",
-                            given.path_of(kBlocks)));
+    throw Error(Code::kUnsupported, fmt::format("{}: missing; a DeciLM without it is another model",
+                                                given.path_of(kBlocks)));
   }
   const std::vector<NasBlock> blocks = read_nas_blocks(given);
   NasBlock largest;
@@ -134,18 +133,18 @@ ModelConfig read_nemotron_nas(const JsonReader& given) {
   return model;
 }
 
-constexpr auto kNasFields = join_fields(
-    std::to_array<KnownField>({
-        read("block_configs"),
-        read_or_null("sliding_window"),
-        read_or_null("use_sliding_window"),
-        read_or_null("layer_types"),
-        harmless("intermediate_size", "block_configs says it"),
-        harmless("num_key_value_heads", "block_configs says it"),
-        harmless_if("attention_bias", "[false]", "attention has no biases"),
-        harmless_if("mlp_bias", "[false]", "MLPs have no biases"),
-    }),
-    kDecoderFields);
+constexpr auto kNasFields =
+    join_fields(std::to_array<KnownField>({
+                    read("block_configs"),
+                    read_or_null("sliding_window"),
+                    read_or_null("use_sliding_window"),
+                    read_or_null("layer_types"),
+                    harmless("intermediate_size", "block_configs says it"),
+                    harmless("num_key_value_heads", "block_configs says it"),
+                    harmless_if("attention_bias", "[false]", "attention has no biases"),
+                    harmless_if("mlp_bias", "[false]", "MLPs have no biases"),
+                }),
+                kDecoderFields);
 
 constexpr auto kNasNames = std::to_array<std::string_view>({"DeciLMForCausalLM"});
 constexpr auto kNasTypes = std::to_array<std::string_view>({"nemotron-nas", "deci"});
@@ -154,23 +153,23 @@ constexpr bool attends(const ModelConfig& config, int32_t layer) {
   return config.layers[static_cast<size_t>(layer)].has_attention;
 }
 
-constexpr auto kNasTensors = join_tensors(
-    kLlamaOuterTensors,
-    std::to_array<TensorSpec>({
-        {Role::kAttentionNorm, "model.layers.{layer}.input_layernorm.weight", Dim::kOne,
-         Dim::kHidden, Split::kNone, attends},
-        {Role::kQ, "model.layers.{layer}.self_attn.q_proj.weight", Dim::kQ, Dim::kHidden,
-         Split::kRows, attends},
-        {Role::kK, "model.layers.{layer}.self_attn.k_proj.weight", Dim::kKv, Dim::kHidden,
-         Split::kRows, attends},
-        {Role::kV, "model.layers.{layer}.self_attn.v_proj.weight", Dim::kKv, Dim::kHidden,
-         Split::kRows, attends},
-        {Role::kO, "model.layers.{layer}.self_attn.o_proj.weight", Dim::kHidden, Dim::kQ,
-         Split::kColumns, attends},
-        {Role::kMlpNorm, "model.layers.{layer}.post_attention_layernorm.weight", Dim::kOne,
-         Dim::kHidden, Split::kNone, has_dense_mlp},
-    }),
-    kLlamaMlpTensors);
+constexpr auto kNasTensors =
+    join_tensors(kLlamaOuterTensors,
+                 std::to_array<TensorSpec>({
+                     {Role::kAttentionNorm, "model.layers.{layer}.input_layernorm.weight",
+                      Dim::kOne, Dim::kHidden, Split::kNone, attends},
+                     {Role::kQ, "model.layers.{layer}.self_attn.q_proj.weight", Dim::kQ,
+                      Dim::kHidden, Split::kRows, attends},
+                     {Role::kK, "model.layers.{layer}.self_attn.k_proj.weight", Dim::kKv,
+                      Dim::kHidden, Split::kRows, attends},
+                     {Role::kV, "model.layers.{layer}.self_attn.v_proj.weight", Dim::kKv,
+                      Dim::kHidden, Split::kRows, attends},
+                     {Role::kO, "model.layers.{layer}.self_attn.o_proj.weight", Dim::kHidden,
+                      Dim::kQ, Split::kColumns, attends},
+                     {Role::kMlpNorm, "model.layers.{layer}.post_attention_layernorm.weight",
+                      Dim::kOne, Dim::kHidden, Split::kNone, has_dense_mlp},
+                 }),
+                 kLlamaMlpTensors);
 
 }  // namespace
 

@@ -1,5 +1,5 @@
-// Phi 3, 3.5 and 4, those that see too: Llama's block with q, k and v in one matrix and gate and up in another, and
-// rotary embeddings that LongRoPE stretches.
+// Phi 3, 3.5 and 4, and the text of those that see: Llama's block with q, k and v in one matrix and
+// gate and up in another, and rotary embeddings that LongRoPE stretches.
 // Source: models/phi3 in `transformers`.
 #include <array>
 #include <string_view>

@@ -22,8 +22,8 @@ constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 // Source: tokenization_chatglm.py of the published models.
 constexpr std::string_view kChatGlmClass = "ChatGLMTokenizer";
 constexpr std::array<std::string_view, 9> kChatGlmTokens = {
-    "[MASK]",     "[gMASK]",  "[sMASK]",       "sop",           "eop",
-    "<|system|>", "<|user|>", "<|assistant|>", "<|observation|>"};
+    "[MASK]",   "[gMASK]",       "[sMASK]",        "sop", "eop", "<|system|>",
+    "<|user|>", "<|assistant|>", "<|observation|>"};
 constexpr std::array<std::string_view, 2> kChatGlmBefore = {"[gMASK]", "sop"};
 
 // Appended to a serialised model, this overrides normalizer_spec.add_dummy_prefix (field 3 of field
