@@ -28,7 +28,7 @@ struct NasBlock {
 };
 
 constexpr auto kNasAttentionFields = std::to_array<KnownField>({
-    read("n_heads_in_group"),
+    read_or_null("n_heads_in_group"),
     read("no_op"),
     harmless_if("replace_with_linear", "[false]", "attention is no matrix"),
     harmless_if("sparsify", "[]", "weights are whole"),
@@ -41,8 +41,8 @@ constexpr auto kNasAttentionFields = std::to_array<KnownField>({
 });
 
 constexpr auto kNasFfnFields = std::to_array<KnownField>({
-    read("ffn_mult"),
-    read("intermediate_size"),
+    read_or_null("ffn_mult"),
+    read_or_null("intermediate_size"),
     read("no_op"),
     harmless_if("replace_with_linear", "[false]", "the MLP is not one matrix"),
     harmless_if("sparsify", "[]", "weights are whole"),
