@@ -1,6 +1,4 @@
 #include "engine/lora/module_sites.h"
-#include "base/error.h"
-#include "engine/model/adapter_sites.h"
 
 #include <fmt/format.h>
 
@@ -8,6 +6,9 @@
 #include <array>
 #include <optional>
 #include <utility>
+
+#include "base/error.h"
+#include "engine/model/adapter_sites.h"
 
 namespace tgi {
 namespace {
