@@ -179,19 +179,14 @@ std::vector<int32_t> Intake::encode(std::string_view text, bool add_special) con
 
 // Made as the text of an answer is: without special tokens.
 std::string Intake::text_of(const std::vector<int32_t>& ids) const {
+  if (tokenizer_.running_text(true) != nullptr) return tokenizer_.decode(ids, true);
   std::string raw;
   bool at_start = true;
-  const std::unique_ptr<RunningText> running_text = tokenizer_.running_text(at_start);
   for (const int32_t id : ids) {
     if (tokenizer_.is_special(id)) continue;
-    if (running_text != nullptr) {
-      running_text->push(id, raw);
-      continue;
-    }
     tokenizer_.append_bytes(id, at_start, raw);
     at_start = false;
   }
-  if (running_text != nullptr) running_text->finish(raw);
   std::string text;
   drain_utf8(raw, true, text);
   return text;
