@@ -31,6 +31,15 @@ inline constexpr auto kLlamaBlockFields = join_fields(kDecoderFields,
                                                           read_or_null("use_sliding_window"),
                                                       }));
 
+// Biases are where the config says so.
+inline constexpr auto kLlamaBlockTensors = join_tensors(kLlamaOuterTensors,
+                                                        kLlamaNormTensors,
+                                                        kLlamaAttentionTensors,
+                                                        kLlamaQkvBiasTensors,
+                                                        kLlamaOBiasTensors,
+                                                        kLlamaMlpTensors,
+                                                        kLlamaMlpBiasTensors);
+
 // With an MLP without a gate.
 inline ModelConfig read_ungated_config(const JsonReader& config,
                                        const DecoderFields& fields,

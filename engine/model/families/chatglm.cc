@@ -66,11 +66,8 @@ constexpr auto kChatGlmFields = std::to_array<KnownField>({
     harmless("prefix_projection", "is about a learned prefix"),
     harmless("apply_query_key_layer_scaling", "scores are multiplied by what they are divided by"),
     harmless("attention_softmax_in_fp32", "it is, whatever this says"),
-    harmless("fp32_residual_connection", "says how the published code computes"),
-    harmless("bias_dropout_fusion", "says how the published code computes"),
-    harmless("hidden_dropout", "is about training"),
-    harmless("attention_dropout", "is about training"),
-    harmless("classifier_dropout", "is about training"),
+    harmless("fp32_residual_connection", kSameSums),
+    harmless("bias_dropout_fusion", kSameSums),
 });
 
 constexpr auto kChatGlmAliases = std::to_array<FieldAlias>({

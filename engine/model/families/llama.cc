@@ -28,14 +28,6 @@ constexpr auto kLlamaTypes = std::to_array<std::string_view>({"llama"});
 constexpr auto kLlamaNames =
     std::to_array<std::string_view>({"LlamaForCausalLM", "LLaMAForCausalLM"});
 
-constexpr auto kLlamaTensors = join_tensors(kLlamaOuterTensors,
-                                            kLlamaNormTensors,
-                                            kLlamaAttentionTensors,
-                                            kLlamaQkvBiasTensors,
-                                            kLlamaOBiasTensors,
-                                            kLlamaMlpTensors,
-                                            kLlamaMlpBiasTensors);
-
 }  // namespace
 
 extern const Architecture kLlama;
@@ -45,7 +37,7 @@ constexpr Architecture kLlama = {
     .prefix = "model.",
     .read_config = read_llama,
     .fields = kLlamaFields,
-    .tensors = kLlamaTensors,
+    .tensors = kLlamaBlockTensors,
     .ignored = kRotaryTables,
 };
 

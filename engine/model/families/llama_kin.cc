@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cmath>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,18 +15,11 @@
 #include "engine/model/decoder_tensors.h"
 #include "engine/model/known_fields.h"
 #include "engine/model/llama_fields.h"
+#include "engine/model/minicpm_fields.h"
 #include "engine/model/rope.h"
 
 namespace tgi {
 namespace {
-
-constexpr auto kKinTensors = join_tensors(kLlamaOuterTensors,
-                                          kLlamaNormTensors,
-                                          kLlamaAttentionTensors,
-                                          kLlamaQkvBiasTensors,
-                                          kLlamaOBiasTensors,
-                                          kLlamaMlpTensors,
-                                          kLlamaMlpBiasTensors);
 
 ModelConfig read_kin(const JsonReader& config) {
   return read_llama_block(config, {});
@@ -37,7 +29,7 @@ constexpr auto kKinFields =
     join_fields(kLlamaBlockFields,
                 std::to_array<KnownField>({
                     harmless("max_tokenizer_truncation", "is about how texts are prepared"),
-                    harmless("use_flash_attention", "says how the published code computes"),
+                    harmless("use_flash_attention", kSameSums),
                 }));
 
 constexpr auto kYiNames = std::to_array<std::string_view>({"YiForCausalLM"});
@@ -87,25 +79,19 @@ ModelConfig read_orion(const JsonReader& config) {
 constexpr auto kOrionNames = std::to_array<std::string_view>({"OrionForCausalLM"});
 constexpr auto kOrionTypes = std::to_array<std::string_view>({"orion"});
 constexpr auto kOrionTensors = join_tensors(
-    kKinTensors, kFinalNormBiasTensors, kAttentionNormBiasTensors, kMlpNormBiasTensors);
+    kLlamaBlockTensors, kFinalNormBiasTensors, kAttentionNormBiasTensors, kMlpNormBiasTensors);
 
 ModelConfig read_minicpm(const JsonReader& config) {
   ModelConfig model = read_llama_block(config, {.default_tied = true});
-  model.embedding_multiplier = read_positive(config, "scale_emb", 1.0);
-  const double depth = read_positive(config, "scale_depth", 1.0);
-  model.residual_multiplier = static_cast<float>(depth / std::sqrt(model.num_layers));
-  model.logit_scale =
-      read_positive(config, "dim_model_base", 1.0) / static_cast<float>(model.hidden_size);
+  read_minicpm_multipliers(config, {}, model);
   return model;
 }
 
 constexpr auto kMinicpmFields =
     join_fields(kLlamaBlockFields,
+                kMiniCpmMultiplierFields,
                 std::to_array<KnownField>({
-                    read("scale_emb"),
-                    read("scale_depth"),
-                    read("dim_model_base"),
-                    harmless("mup_denominator", "is about training"),
+                    harmless("mup_denominator", kOnlyTraining),
                     harmless_if("sparse_config", "[]", "all tokens are attended to"),
                 }));
 
@@ -121,7 +107,7 @@ constexpr Architecture kin_of_llama(std::span<const std::string_view> names,
       .prefix = "model.",
       .read_config = read_kin,
       .fields = kKinFields,
-      .tensors = kKinTensors,
+      .tensors = kLlamaBlockTensors,
       .renames = renames,
       .ignored = kRotaryTables,
   };
@@ -140,7 +126,7 @@ constexpr Architecture kInternlm = {
     .prefix = "model.",
     .read_config = read_internlm,
     .fields = kInternlmFields,
-    .tensors = kKinTensors,
+    .tensors = kLlamaBlockTensors,
     .ignored = kRotaryTables,
 };
 constexpr Architecture kOrion = {
@@ -158,7 +144,7 @@ constexpr Architecture kMiniCpm = {
     .prefix = "model.",
     .read_config = read_minicpm,
     .fields = kMinicpmFields,
-    .tensors = kKinTensors,
+    .tensors = kLlamaBlockTensors,
     .ignored = kRotaryTables,
 };
 

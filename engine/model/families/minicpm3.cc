@@ -1,7 +1,6 @@
 // MiniCPM 3: latent attention, rotated in halves, in a Llama block with multipliers of embedding,
 // branches and logits. Source: models/minicpm3 in `transformers`, and the model's own code.
 #include <array>
-#include <cmath>
 #include <string_view>
 
 #include "engine/model/architecture.h"
@@ -9,6 +8,7 @@
 #include "engine/model/decoder_tensors.h"
 #include "engine/model/known_fields.h"
 #include "engine/model/latent_fields.h"
+#include "engine/model/minicpm_fields.h"
 #include "engine/model/rope.h"
 
 namespace tgi {
@@ -32,21 +32,16 @@ ModelConfig read_minicpm3(const JsonReader& config) {
                          .default_value_dim = 0,
                          .scales_scores = false},
                         {}, model);
-  model.embedding_multiplier = read_positive(config, "scale_emb", 12.0);
-  const double depth = read_positive(config, "scale_depth", 1.4);
-  model.residual_multiplier = static_cast<float>(depth / std::sqrt(model.num_layers));
-  model.logit_scale =
-      read_positive(config, "dim_model_base", 256.0) / static_cast<float>(model.hidden_size);
+  read_minicpm_multipliers(config, {.scale_emb = 12.0, .scale_depth = 1.4, .dim_model_base = 256.0},
+                           model);
   return model;
 }
 
 constexpr auto kMinicpm3Fields =
     join_fields(std::to_array<KnownField>({
-                    read("scale_emb"),
-                    read("scale_depth"),
-                    read("dim_model_base"),
                     harmless_if("mlp_bias", "[false]", "MLPs have no biases"),
                 }),
+                kMiniCpmMultiplierFields,
                 kLatentFields,
                 kDecoderFields);
 

@@ -74,14 +74,14 @@ constexpr auto kQwenFields = std::to_array<KnownField>({
     harmless_if("scale_attn_weights", "[true]", "scores are scaled by the root of a head's size"),
     harmless_if("use_cache_quantization", "[false]", "is about the cache of the published code"),
     harmless("use_cache_kernel", "is about the published code"),
-    harmless("use_flash_attn", "is about the published code"),
+    harmless("use_flash_attn", kSameSums),
     harmless("softmax_in_fp32", "it is, whatever this says"),
     harmless("onnx_safe", "is about the published code"),
-    harmless("bf16", "says how the published code computes"),
-    harmless("fp16", "says how the published code computes"),
-    harmless("fp32", "says how the published code computes"),
-    harmless("emb_dropout_prob", "is about training"),
-    harmless("attn_dropout_prob", "is about training"),
+    harmless("bf16", kSameSums),
+    harmless("fp16", kSameSums),
+    harmless("fp32", kSameSums),
+    harmless("emb_dropout_prob", kOnlyTraining),
+    harmless("attn_dropout_prob", kOnlyTraining),
 });
 
 constexpr auto kQwenAliases = std::to_array<FieldAlias>({
