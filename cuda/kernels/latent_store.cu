@@ -17,6 +17,7 @@ struct LatentShape {
   int32_t latent_dim;
   int32_t rotary_dim;
   PositionScale query_scale;
+  const float* head_scales;
   int64_t q_stride, key_stride, latent_q_stride;  // of a token
 };
 
@@ -30,13 +31,16 @@ __global__ void rotate_and_store_latent(
   if (h > shape.num_heads) return;
   const int64_t token = blockIdx.x;
   const TokenRow row = kv.rows[token];
-  const float* const table = kv.cos_sin + token * kv.cos_sin_stride + kv.rope.first_column;
+  const float* const table = kv.cos_sin == nullptr
+                                 ? nullptr
+                                 : kv.cos_sin + token * kv.cos_sin_stride + kv.rope.first_column;
   const int32_t key_dim = shape.latent_dim + shape.rotary_dim;
   if (h < shape.num_heads) {
     T* const head = q + token * shape.q_stride + int64_t{h} * (shape.kept_dim + shape.rotary_dim);
     T* const to = latent_q + token * shape.latent_q_stride + int64_t{h} * key_dim;
-    const bool scales = shape.query_scale.beta != 0.0F;
-    const float scale = scales ? scale_at(shape.query_scale, row.position) : 1.0F;
+    const bool scales = shape.query_scale.is_on() || shape.head_scales != nullptr;
+    const float scale =
+        query_factor(shape.query_scale, shape.head_scales, shape.num_heads, h, row.position);
     rotate_head(kv.rope, table, head + shape.kept_dim, to + shape.latent_dim, scale, lane);
     if (!scales) return;
     __syncwarp();
@@ -45,6 +49,7 @@ __global__ void rotate_and_store_latent(
     }
     return;
   }
+  if (key == nullptr) return;
   T* const own = key + token * shape.key_stride;
   rotate_head(kv.rope, table, own + shape.latent_dim, own + shape.latent_dim, 1.0F, lane);
   __syncwarp();
@@ -64,15 +69,17 @@ void launch_rotate_and_store_latent(cudaStream_t stream,
                                     const LatentArgs& args,
                                     const StoreKvLaunch& kv) {
   if (args.q.rows == 0) return;
-  TGI_CHECK(kv.cache_dtype == args.q.dtype && kv.cos_sin != nullptr);
-  const LatentShape shape = {.num_heads = args.num_heads,
-                             .kept_dim = args.kept_dim,
-                             .latent_dim = args.latent_dim,
-                             .rotary_dim = kv.rope.rotary_dim,
-                             .query_scale = args.query_scale,
-                             .q_stride = args.q.stride,
-                             .key_stride = args.key.stride,
-                             .latent_q_stride = args.latent_q.stride};
+  TGI_CHECK(kv.cache_dtype == args.q.dtype);
+  const LatentShape shape = {
+      .num_heads = args.num_heads,
+      .kept_dim = args.kept_dim,
+      .latent_dim = args.latent_dim,
+      .rotary_dim = kv.rope.rotary_dim,
+      .query_scale = args.query_scale,
+      .head_scales = args.head_scales == nullptr ? nullptr : args.head_scales->as<const float>(),
+      .q_stride = args.q.stride,
+      .key_stride = args.key.stride,
+      .latent_q_stride = args.latent_q.stride};
   with_element(args.q.dtype, [&](auto element) {
     using T = decltype(element);
     launch(stream,

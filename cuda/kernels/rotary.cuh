@@ -17,8 +17,25 @@ __device__ __forceinline__ int second_of_pair(const RopeTable& rope, int i) {
 }
 
 __device__ __forceinline__ float scale_at(const PositionScale& scale, int32_t position) {
+  if (scale.power != 0.0F) {
+    const float spans =
+        static_cast<float>(position + scale.offset) / static_cast<float>(scale.positions);
+    return powf(1.0F + spans, scale.power);
+  }
   const auto spans = static_cast<float>((position + scale.offset) / scale.positions);
   return 1.0F + scale.beta * logf(1.0F + spans);
+}
+
+// What the q of head h is multiplied by. `head_scales`: of QkvArgs.
+__device__ __forceinline__ float query_factor(const PositionScale& scale,
+                                              const float* __restrict__ head_scales,
+                                              int num_heads,
+                                              int h,
+                                              int32_t position) {
+  const float of_position = scale.is_on() ? scale_at(scale, position) : 1.0F;
+  if (head_scales == nullptr) return of_position;
+  const float logarithm = logf(1.0F + static_cast<float>(position));
+  return of_position * (head_scales[h] * logarithm + head_scales[num_heads + h]);
 }
 
 // One warp rotates the first rotary_dim columns of `from`, multiplied by `scale`. `table`: the

@@ -29,6 +29,7 @@ struct HeadShape {
   bool is_layer_norm;  // else RMS
   bool norm_after_rope;
   PositionScale query_scale;
+  const float* head_scales;
   // Columns from one head's weights to the next; 0 where all heads share them.
   int32_t q_norm_stride, k_norm_stride;
 };
@@ -98,7 +99,7 @@ __global__ void norm_rope_store(HeadShape shape,
   if (bias != nullptr) bias += norm_offset;
   const bool rotates = !is_value && kv.cos_sin != nullptr;
   const bool clips = shape.clip > 0.0F;
-  const bool scales_query = is_query && shape.query_scale.beta != 0.0F;
+  const bool scales_query = is_query && (shape.query_scale.is_on() || shape.head_scales != nullptr);
   const bool changes = weight != nullptr || rotates || clips || scales_query;
   if (is_query && !changes) return;
 
@@ -115,7 +116,8 @@ __global__ void norm_rope_store(HeadShape shape,
   }
   if (weight != nullptr && shape.norm_after_rope) norm_head(shape, head, weight, bias, dim, lane);
   if (scales_query) {
-    const float scale = scale_at(shape.query_scale, kv.rows[token].position);
+    const float scale = query_factor(shape.query_scale, shape.head_scales, shape.num_heads, h,
+                                     kv.rows[token].position);
     for (int d = lane; d < dim; d += 32) head[d] *= scale;
   }
   if (changes) {
@@ -165,6 +167,7 @@ void launch_qk_norm_rope_store_kv(cudaStream_t stream,
                            .is_layer_norm = args.norm_kind == NormKind::kLayer,
                            .norm_after_rope = args.norm_after_rope,
                            .query_scale = args.query_scale,
+                           .head_scales = data_or_null(args.head_scales),
                            .q_norm_stride = norm_stride(args.q_norm, args.head_dim),
                            .k_norm_stride = norm_stride(args.k_norm, args.head_dim)};
   const int32_t all_heads = args.num_heads + 2 * args.num_kv_heads;

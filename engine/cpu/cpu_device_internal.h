@@ -59,8 +59,28 @@ inline size_t choice_scores_bytes(const SlotLayout& layout) {
 }
 
 inline float scale_at(const PositionScale& scale, int32_t position) {
+  if (scale.power != 0.0F) {
+    const float spans =
+        static_cast<float>(position + scale.offset) / static_cast<float>(scale.positions);
+    return std::pow(1.0F + spans, scale.power);
+  }
   const auto spans = static_cast<float>((position + scale.offset) / scale.positions);
   return 1.0F + scale.beta * std::log(1.0F + spans);
+}
+
+// Multiplies the q of each head, `head_dim` wide, by what its position and its head make of it.
+template <typename Args>
+void scale_queries(const Args& args, int64_t head_dim, int32_t position, float* q) {
+  if (!args.query_scale.is_on() && args.head_scales == nullptr) return;
+  const float scale = args.query_scale.is_on() ? scale_at(args.query_scale, position) : 1.0F;
+  const float* const slopes =
+      args.head_scales == nullptr ? nullptr : args.head_scales->template as<const float>();
+  const float logarithm = std::log(1.0F + static_cast<float>(position));
+  for (int32_t h = 0; h < args.num_heads; ++h) {
+    const float of_head =
+        slopes == nullptr ? 1.0F : slopes[h] * logarithm + slopes[args.num_heads + h];
+    for (int64_t i = 0; i < head_dim; ++i) q[h * head_dim + i] *= scale * of_head;
+  }
 }
 
 // Of q head h, or of k head h - num_heads; null where there is none.

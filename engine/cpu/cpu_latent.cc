@@ -12,29 +12,31 @@
 namespace tgi {
 
 void CpuDevice::rotate_and_store_latent(const LatentArgs& args) {
-  const float* const table = cos_sin(args.rope);
+  const float* const table = args.rope < 0 ? nullptr : cos_sin(args.rope);
   for_rows(args.q.rows, args.q.cols * 4,
            [&](int64_t token) { rotate_and_store_token(args, table, token); });
 }
 
 void CpuDevice::rotate_and_store_token(const LatentArgs& args, const float* table, int64_t token) {
-  const RopeSpec& rope = ropes_[static_cast<size_t>(args.rope)].spec;
-  const auto rotate = rope.interleaved ? kernels_.rotate_interleaved : kernels_.rotate_half;
-  const float* const cos_sin = table + token * rope.rotary_dim;
   float* const q = mutable_row_of(args.q, token);
-  if (args.query_scale.beta != 0.0F) {
-    const float scale = scale_at(args.query_scale, batch_->positions[static_cast<size_t>(token)]);
-    for (int64_t i = 0; i < args.q.cols; ++i) q[i] *= scale;
+  float* const key = args.key.data == nullptr ? nullptr : mutable_row_of(args.key, token);
+  const RopeSpec* const rope =
+      args.rope < 0 ? nullptr : &ropes_[static_cast<size_t>(args.rope)].spec;
+  const int32_t rotary_dim = rope == nullptr ? 0 : rope->rotary_dim;
+  scale_queries(args, args.kept_dim + rotary_dim, batch_->positions[static_cast<size_t>(token)], q);
+  if (rope != nullptr) {
+    const auto rotate = rope->interleaved ? kernels_.rotate_interleaved : kernels_.rotate_half;
+    const float* const cos_sin = table + token * rotary_dim;
+    for (int64_t h = 0; h < args.num_heads; ++h) {
+      const float* const from = q + h * (args.kept_dim + rotary_dim) + args.kept_dim;
+      float* const to = mutable_row_of(args.latent_q, token) + h * (args.latent_dim + rotary_dim) +
+                        args.latent_dim;
+      std::copy_n(from, rotary_dim, to);
+      rotate(to, cos_sin, rotary_dim);
+    }
+    if (key != nullptr) rotate(key + args.latent_dim, cos_sin, rotary_dim);
   }
-  for (int64_t h = 0; h < args.num_heads; ++h) {
-    const float* const from = q + h * (args.kept_dim + rope.rotary_dim) + args.kept_dim;
-    float* const to = mutable_row_of(args.latent_q, token) +
-                      h * (args.latent_dim + rope.rotary_dim) + args.latent_dim;
-    std::copy_n(from, rope.rotary_dim, to);
-    rotate(to, cos_sin, rope.rotary_dim);
-  }
-  float* const key = mutable_row_of(args.key, token);
-  rotate(key + args.latent_dim, cos_sin, rope.rotary_dim);
+  if (key == nullptr) return;
   const TokenPlace place = token_places_[static_cast<size_t>(token)];
   const int32_t* blocks =
       slots_->block_table(batch_->slots[static_cast<size_t>(place.sequence)], args.place.group);

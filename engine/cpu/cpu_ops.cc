@@ -123,10 +123,7 @@ void CpuDevice::store_token(const QkvArgs& args, const float* table, int64_t tok
     }
     if (args.norm_after_rope) norm(head, weight, head_norm_bias(args, h), head_dim);
   }
-  if (args.query_scale.beta != 0.0F) {
-    const float scale = scale_at(args.query_scale, batch_->positions[static_cast<size_t>(token)]);
-    for (int64_t i = 0; i < args.num_heads * head_dim; ++i) row[i] *= scale;
-  }
+  scale_queries(args, head_dim, batch_->positions[static_cast<size_t>(token)], row);
   const TokenPlace place = token_places_[static_cast<size_t>(token)];
   const int32_t* blocks =
       slots_->block_table(batch_->slots[static_cast<size_t>(place.sequence)], args.place.group);

@@ -47,8 +47,19 @@ void rotate_head(float* head, const RopeSpec& rope, const std::vector<float>& co
 }
 
 double query_scale(const PositionScale& scale, int32_t position) {
-  const double spans = std::floor(static_cast<double>(position + scale.offset) / scale.positions);
+  const double exact_spans = static_cast<double>(position + scale.offset) / scale.positions;
+  if (scale.power != 0.0F) return std::pow(1.0 + exact_spans, static_cast<double>(scale.power));
+  const double spans = std::floor(exact_spans);
   return 1.0 + static_cast<double>(scale.beta) * std::log(1.0 + spans);
+}
+
+// Of the q of head h.
+template <typename Args>
+double query_factor(const Args& args, int64_t h, int32_t position) {
+  const double scale = query_scale(args.query_scale, position);
+  if (args.head_scales == nullptr) return scale;
+  return scale *
+         (at(*args.head_scales, 0, h) * std::log(1.0 + position) + at(*args.head_scales, 1, h));
 }
 
 }  // namespace
@@ -88,9 +99,10 @@ void ReferenceDevice::qk_norm_rope_store_kv(const QkvArgs& args) {
       }
       if (args.norm_after_rope) norm(h);
     }
-    const double scale = query_scale(args.query_scale, batch_->positions[static_cast<size_t>(row)]);
     for (int64_t i = 0; i < args.num_heads * dim; ++i) {
-      heads[i] = static_cast<float>(static_cast<double>(heads[i]) * scale);
+      const double factor =
+          query_factor(args, i / dim, batch_->positions[static_cast<size_t>(row)]);
+      heads[i] = static_cast<float>(static_cast<double>(heads[i]) * factor);
     }
     const float* const k = heads + args.num_heads * dim;
     float* const v = heads + int64_t{args.num_heads + args.num_kv_heads} * dim;
@@ -108,19 +120,23 @@ void ReferenceDevice::qk_norm_rope_store_kv(const QkvArgs& args) {
 }
 
 void ReferenceDevice::rotate_and_store_latent(const LatentArgs& args) {
-  const RopeSpec& rope = ropes_[static_cast<size_t>(args.rope)];
+  const RopeSpec rope = args.rope < 0 ? RopeSpec() : ropes_[static_cast<size_t>(args.rope)];
   const int64_t rotated = rope.rotary_dim;
+  const int64_t dim = args.kept_dim + rotated;
   std::vector<float> cos_sin(static_cast<size_t>(rotated));
   for_tokens([&](size_t sequence, int32_t row, int64_t position) {
-    fill_cos_sin(rope, batch_->positions[static_cast<size_t>(row)], cos_sin.data());
-    const double scale = query_scale(args.query_scale, batch_->positions[static_cast<size_t>(row)]);
-    for (int64_t i = 0; i < args.q.cols; ++i) put(args.q, row, i, at(args.q, row, i) * scale);
+    const int32_t own_position = batch_->positions[static_cast<size_t>(row)];
+    fill_cos_sin(rope, own_position, cos_sin.data());
+    for (int64_t i = 0; i < args.num_heads * dim; ++i) {
+      put(args.q, row, i, at(args.q, row, i) * query_factor(args, i / dim, own_position));
+    }
     for (int64_t h = 0; h < args.num_heads; ++h) {
       float* const to =
           mutable_row_of(args.latent_q, row) + h * (args.latent_dim + rotated) + args.latent_dim;
-      std::copy_n(row_of(args.q, row) + h * (args.kept_dim + rotated) + args.kept_dim, rotated, to);
+      std::copy_n(row_of(args.q, row) + h * dim + args.kept_dim, rotated, to);
       rotate_head(to, rope, cos_sin);
     }
+    if (args.key.data == nullptr) return;
     float* const key = mutable_row_of(args.key, row);
     rotate_head(key + args.latent_dim, rope, cos_sin);
     keep(key, args.key.cols, cached(keys_, args.place, 0, sequence, position));

@@ -235,12 +235,15 @@ struct LowRankLookupArgs {
   Tensor out;  // (num_tokens, width of the embedding)
 };
 
-// A factor that grows with the position p: 1 + beta * ln(1 + floor((p + offset) / positions)).
+// A factor that grows with the position p: 1 + beta * ln(1 + floor((p + offset) / positions)), or
+// with a power (1 + (p + offset) / positions)^power.
 struct PositionScale {
-  float beta = 0.0F;  // 0: off
+  float beta = 0.0F;
   int32_t positions = 1;
   int32_t offset = 0;
+  float power = 0.0F;  // 0, and beta too: off
 
+  constexpr bool is_on() const { return beta != 0.0F || power != 0.0F; }
   bool operator==(const PositionScale&) const = default;
 };
 
@@ -259,6 +262,9 @@ struct QkvArgs {
   int32_t rope = -1;          // from add_rope; -1: none
   float clip = 0.0F;          // 0: off; else q, k and v are clamped to -clip..clip
   PositionScale query_scale{};
+  // (optional) (2, num_heads), f32: slopes, then offsets. The q of a head is also multiplied by
+  // slope * ln(1 + p) + offset.
+  const Tensor* head_scales = nullptr;
   bool norm_after_rope = false;
   NormKind norm_kind = NormKind::kRms;
   const Tensor* q_norm = nullptr;  // (optional) (1, head_dim) or (1, num_heads * head_dim), f32
@@ -283,10 +289,13 @@ struct LatentArgs {
   int32_t num_heads = 0;
   int32_t kept_dim = 0;
   int32_t latent_dim = 0;
-  int32_t rope = -1;  // from add_rope: its rotary_dim are the rotated columns
+  int32_t rope = -1;  // from add_rope: its rotary_dim are the rotated columns; -1: there are none
   PositionScale query_scale{};
-  Tensor q;         // (num_tokens, num_heads * (kept_dim + rotary_dim))
-  Tensor key;       // (num_tokens, latent_dim + rotary_dim)
+  const Tensor* head_scales = nullptr;  // as QkvArgs
+  Tensor q;                             // (num_tokens, num_heads * (kept_dim + rotary_dim))
+  // (optional: data null, of a layer that reads another one's) (num_tokens, latent_dim +
+  // rotary_dim)
+  Tensor key;
   Tensor latent_q;  // (num_tokens, num_heads * (latent_dim + rotary_dim))
 };
 

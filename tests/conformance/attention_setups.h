@@ -33,6 +33,7 @@ struct AttentionSetup {
   bool alibi = false;
   RopeSpec rope = {};  // rotary_dim 0: none
   PositionScale query_scale = {};
+  bool head_scales = false;
   bool sinks = false;
   bool causal = true;
   int32_t bias_reach = -1;  // of distances; -1: none
@@ -361,6 +362,16 @@ inline std::vector<AttentionSetup> attention_setups() {
       {.name = "rotated queries scaled by position",
        .rope = make_rope(8),
        .query_scale = {.beta = 0.1F, .positions = 16}},
+      {.name = "queries scaled by a power of the position",
+       .norms = true,
+       .query_scale = {.positions = 9, .offset = 1, .power = 0.3F}},
+      {.name = "queries scaled by head and position, bf16 cache",
+       .dtype = DType::kBF16,
+       .rope = make_rope(8, true),
+       .head_scales = true},
+      {.name = "queries scaled by both",
+       .query_scale = {.beta = 0.1F, .positions = 16},
+       .head_scales = true},
       {.name = "rope with norms, bf16 cache",
        .dtype = DType::kBF16,
        .norms = true,

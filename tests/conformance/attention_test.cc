@@ -98,6 +98,10 @@ class Run {
     Floats sinks = random.values(setup.num_heads);
     for (size_t i = 0; i < sinks.size(); ++i) sinks[i] *= i % 4 == 3 ? 120.0F : 4.0F;
     sinks_.emplace(DeviceTensor::vector(device, sinks));
+    Floats head_scales = random.values(2 * setup.num_heads);
+    for (float& scale : head_scales) scale *= 0.3F;
+    head_scales_.emplace(device, 2, setup.num_heads, DType::kF32, setup.num_heads);
+    head_scales_->write(head_scales);
     v_norm_.emplace(DeviceTensor::vector(device, random.values(setup.value_cols())));
     if (setup.bias_reach >= 0) {
       const int64_t width = 2 * int64_t{setup.bias_reach} + 1;
@@ -254,6 +258,7 @@ class Run {
            .rope = rope_,
            .clip = setup_.clip,
            .query_scale = setup_.query_scale,
+           .head_scales = setup_.head_scales ? &head_scales_->view() : nullptr,
            .norm_after_rope = setup_.norm_after_rope,
            .norm_kind = setup_.norm_kind,
            .q_norm = setup_.norms ? &q_norm_->view() : nullptr,
@@ -300,7 +305,7 @@ class Run {
   const AttentionSetup& setup_;
   Floats input_, output_;
   std::optional<DeviceTensor> q_norm_, k_norm_, q_norm_bias_, k_norm_bias_, v_norm_, slopes_,
-      sinks_, distance_bias_;
+      sinks_, distance_bias_, head_scales_;
   std::vector<int32_t> kinds_;
   std::array<Floats, 2> products_, step_products_;  // of queries, of keys
   int32_t rope_ = -1;
@@ -319,7 +324,7 @@ Floats run_plan(Device& device, const AttentionSetup& setup, const Plan& plan) {
 double tolerance(const AttentionSetup& setup, DType activation) {
   double allowed = 2e-5;
   const bool changed = setup.norms || setup.value_norm || setup.rope.rotary_dim > 0 ||
-                       setup.query_scale.beta != 0.0F;
+                       setup.query_scale.is_on() || setup.head_scales;
   if (changed && setup.dtype != DType::kF32) allowed += 4.0 * roundoff(setup.dtype);
   // The softmax's weights are rounded too, and rotated queries; values are below 2.
   if (changed) allowed += 8.0 * roundoff(activation);

@@ -78,6 +78,11 @@ std::vector<LatentSetup> latent_setups() {
        .sinks = true},
       {.name = "queries scaled by position",
        .query_scale = {.beta = 0.3F, .positions = 7, .offset = 1}},
+      {.name = "nothing is rotated", .rotary_dim = 0},
+      {.name = "nothing is rotated, bf16, latent of 33",
+       .rotary_dim = 0,
+       .latent_dim = 33,
+       .dtype = DType::kBF16},
   };
   Random random(57);
   for (int i = 0; i < (kUnderSanitizers ? 1 : 3); ++i) {
@@ -110,7 +115,7 @@ class LatentRun {
     for (int32_t i = 0; i < setup.rotary_dim / 2; ++i) {
       rope.inv_freq.push_back(1.0F / static_cast<float>(1 + 3 * i));
     }
-    rope_ = device.add_rope(rope);
+    if (setup.rotary_dim > 0) rope_ = device.add_rope(rope);
     const auto num_slots = static_cast<int32_t>(setup.lengths.size()) + 1;
     const int32_t blocks_per_slot = 160 / setup.block_size + 1;
     const int32_t num_blocks = num_slots * blocks_per_slot + 1;
@@ -306,6 +311,93 @@ TEST_CASE(
         const Floats got = LatentRun(*device, setup).run(steps);
         CHECK(same_bits(got, by_group.try_emplace(device_case.bit_group, got).first->second));
       }
+    }
+  }
+}
+
+TEST_CASE("queries of latent attention are scaled in place, with keys of their own or without") {
+  constexpr int32_t kHeads = 5;
+  constexpr int32_t kKept = 6;
+  constexpr int32_t kLatent = 24;
+  constexpr int64_t kTokens = 40;
+  struct Case {
+    int32_t rotary_dim = 0;
+    PositionScale scale{};
+    bool head_scales = false;
+    bool has_key = true;
+  };
+  const Case cases[] = {
+      {.rotary_dim = 4, .head_scales = true},
+      {.rotary_dim = 4, .scale = {.positions = 8, .offset = 1, .power = 0.2F}},
+      {.rotary_dim = 4,
+       .scale = {.beta = 0.2F, .positions = 3},
+       .head_scales = true,
+       .has_key = false},
+      {.head_scales = true},
+      {.scale = {.positions = 8, .power = -0.5F}, .head_scales = true, .has_key = false},
+  };
+  for (const Case& each : cases) {
+    const int32_t key_width = kLatent + each.rotary_dim;
+    // q, then latent_q, after one step of one sequence.
+    const auto run = [&](Device& device) {
+      Random random(83);
+      RopeSpec rope;
+      rope.rotary_dim = each.rotary_dim;
+      for (int32_t i = 0; i < each.rotary_dim / 2; ++i) rope.inv_freq.push_back(0.5F);
+      const int32_t added = each.rotary_dim > 0 ? device.add_rope(rope) : -1;
+      device.allocate_state({.num_layers = 1,
+                             .num_kv_heads = 1,
+                             .head_dim = key_width,
+                             .num_blocks = 4,
+                             .dtype = DType::kBF16,
+                             .latent_dim = kLatent},
+                            {.num_slots = 1,
+                             .max_blocks_per_slot = 4,
+                             .max_batch_tokens = 64,
+                             .vocab_size = 32,
+                             .num_heads = kHeads,
+                             .num_kv_heads = 1,
+                             .head_dim = key_width,
+                             .latent_dim = kLatent});
+      Batch batch = one_sequence(std::vector<int32_t>(kTokens, 0));
+      for (int32_t block = 0; block < 3; ++block) {
+        batch.block_appends.push_back({.slot = 0, .index = block, .block = block});
+      }
+      const auto tensor = [&](int64_t rows, int64_t width, DType dtype) {
+        DeviceTensor out(device, rows, width, dtype, width);
+        out.write(random.values(rows * width));
+        return out;
+      };
+      const DType activation = device.info().activation_dtype;
+      const DeviceTensor q = tensor(kTokens, kHeads * (kKept + each.rotary_dim), activation);
+      const DeviceTensor key = tensor(kTokens, key_width, activation);
+      const DeviceTensor latent_q = tensor(kTokens, kHeads * key_width, activation);
+      const DeviceTensor scales = tensor(2, kHeads, DType::kF32);
+      run_step(device, batch, [&] {
+        device.rotate_and_store_latent({.place = {},
+                                        .num_heads = kHeads,
+                                        .kept_dim = kKept,
+                                        .latent_dim = kLatent,
+                                        .rope = added,
+                                        .query_scale = each.scale,
+                                        .head_scales = each.head_scales ? &scales.view() : nullptr,
+                                        .q = q.view(),
+                                        .key = each.has_key ? key.view() : Tensor{},
+                                        .latent_q = latent_q.view()});
+      });
+      Floats out = q.read();
+      const Floats more = latent_q.read();
+      out.insert(out.end(), more.begin(), more.end());
+      return out;
+    };
+    const auto reference = make_reference_device();
+    const Floats wanted = run(*reference);
+    for (const DeviceCase& device_case : device_cases()) {
+      if (!device_case.can_cache_latents(DType::kBF16)) continue;
+      INFO(device_case.name << ": " << each.rotary_dim << " columns are rotated");
+      const auto device = device_case.make();
+      const double rounded = roundoff(device->info().activation_dtype);
+      CHECK(worst_error(run(*device), wanted, 1e-6 + 2.0 * rounded, 4.0 * rounded + 1e-6) <= 1.0);
     }
   }
 }
