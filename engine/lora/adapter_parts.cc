@@ -57,15 +57,16 @@ class Cutter {
                      const SitePart& place,
                      std::vector<LowRankPart>& parts) const {
     const ModelConfig& config = model_.config;
-    const LatentConfig& latent = config.latent;
+    const int32_t kept = latent_kept_dim(config, place.layer);
+    const int32_t value_dim = config.latent.value_dim;
     const TensorEntry& entry = *view_.table().find(place.role, place.layer);
     const Range mine = view_.row_ranges(entry).front();
     const Range all = whole_range(linear.rank).front();
     const Range of_latent = whole_range(linear.a.cols).front();
     int32_t head = 0;
-    for (int64_t row = mine.begin; row < mine.begin + mine.count; row += head_rows(latent)) {
-      const Range keys{.begin = row, .count = latent.kept_dim};
-      const Range values{.begin = row + latent.kept_dim, .count = latent.value_dim};
+    for (int64_t row = mine.begin; row < mine.begin + mine.count; row += kept + value_dim) {
+      const Range keys{.begin = row, .count = kept};
+      const Range values{.begin = row + kept, .count = value_dim};
       parts.push_back({.site = latent_site(config, place.layer, false, head),
                        .is_of_head = true,
                        .scale = linear.scale,

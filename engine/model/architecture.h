@@ -38,6 +38,7 @@ enum class Role : uint8_t {
   kStreamOut,        // from each further stream to the last hidden state
   kEmbeddingIn,      // from a row of the table to the stream
   kEmbeddingInBias,
+  kRopeScales,  // logarithms of what the ropes' frequencies are multiplied by
   kHiddenNorm,  // of the hidden states that a layer for the next tokens reads
   kHeadIn,      // from the stream to what the head reads
   kHeadDense,   // of the stream, then an activation and a norm: what the head reads
@@ -67,7 +68,10 @@ enum class Role : uint8_t {
   kKNorm,
   kKNormBias,
   kSinks,
-  kOutputGate,   // the rows of a tensor of q that are its output's gate
+  kQueryScale,  // of each head, and what is added (QkvArgs.head_scales)
+  kQueryScaleOffset,
+  kOutputGate,  // the rows of a tensor of q that are its output's gate
+  kOutputGateBias,
   kDistanceKey,  // of the embedding of distances, where they are not those of the stream
   kDistanceKeyBias,
   kDistanceQuery,
@@ -86,6 +90,10 @@ enum class Role : uint8_t {
   // Of layers that choose the tokens they see.
   kIndexerQuery,
   kIndexerQueryNorm,
+  kIndexerInputNorm,  // of the stream, before kIndexerQuery
+  kIndexerInputNormBias,
+  kIndexerScale,  // as kQueryScale
+  kIndexerScaleOffset,
   kIndexerKey,
   kIndexerKeyNorm,
   kIndexerKeyNormBias,
@@ -243,6 +251,7 @@ constexpr bool is_norm_weight(Role role) {
     case Role::kQueryDownNorm:
     case Role::kLatentNorm:
     case Role::kIndexerQueryNorm:
+    case Role::kIndexerInputNorm:
     case Role::kIndexerKeyNorm:
     case Role::kEntryNorm:
     case Role::kIndexerEntryNorm:
@@ -317,6 +326,7 @@ enum class Dim : uint8_t {
   kQvkByQuarter,  // four times: a quarter of q, of v, of k
   kHeadDim,
   kHeads,
+  kRotaryPairs,  // of the first rope
   kQueryRank,
   kLatent,          // the latent alone
   kLatentKey,       // with the rotated columns
@@ -399,6 +409,7 @@ struct TensorSpec {
   bool flat = false;         // and that as rows of one matrix, not as a tensor of three dimensions
   Turns turns{};             // rows of gate and up that alternate in one tensor
   bool by_head = false;      // a vector that is stored as (heads, head_dim)
+  bool for_heads = false;    // a vector of which one number is stored for all columns of a head
   bool as_row = false;       // a vector that is stored as (1, length)
   bool amid_ones = false;    // a vector that is stored as (1, 1, length, 1)
   bool before_ones = false;  // a vector that is stored as (length, 1, 1)

@@ -124,6 +124,12 @@ constexpr bool has_short_queries(const ModelConfig& config, int32_t /*layer*/) {
 constexpr bool has_no_short_queries(const ModelConfig& config, int32_t /*layer*/) {
   return config.latent.query_rank == 0;
 }
+constexpr bool has_own_latents(const ModelConfig& config, int32_t layer) {
+  return config.layers[static_cast<size_t>(layer)].has_own_kv();
+}
+constexpr bool has_latent_bias(const ModelConfig& config, int32_t layer) {
+  return config.attention_bias && has_own_latents(config, layer);
+}
 constexpr bool has_short_query_bias(const ModelConfig& config, int32_t layer) {
   return config.attention_bias && has_short_queries(config, layer);
 }
@@ -143,11 +149,11 @@ inline constexpr auto kLatentRowTensors = std::to_array<TensorSpec>({
     {Role::kQueryDownNorm, "model.layers.{layer}.self_attn.q_a_layernorm.weight", Dim::kOne,
      Dim::kQueryRank, Split::kNone, has_short_queries},
     {Role::kLatentDown, "model.layers.{layer}.self_attn.kv_a_proj_with_mqa.weight", Dim::kLatentKey,
-     Dim::kHidden},
+     Dim::kHidden, Split::kNone, has_own_latents},
     {Role::kLatentDownBias, "model.layers.{layer}.self_attn.kv_a_proj_with_mqa.bias", Dim::kOne,
-     Dim::kLatentKey, Split::kNone, has_attention_bias},
+     Dim::kLatentKey, Split::kNone, has_latent_bias},
     {Role::kLatentNorm, "model.layers.{layer}.self_attn.kv_a_layernorm.weight", Dim::kOne,
-     Dim::kLatent},
+     Dim::kLatent, Split::kNone, has_own_latents},
     {Role::kLatentUp, "model.layers.{layer}.self_attn.kv_b_proj.weight", Dim::kLatentUp,
      Dim::kLatent, Split::kRows},
     {Role::kO, "model.layers.{layer}.self_attn.o_proj.weight", Dim::kHidden, Dim::kHeadValues,
@@ -161,10 +167,8 @@ constexpr bool chooses_tokens(const ModelConfig& config, int32_t layer) {
   return config.layers[static_cast<size_t>(layer)].seen == SeenTokens::kOwnChoice;
 }
 
-// DeepSeek's indexer, in the layers that choose.
-inline constexpr auto kSparseAttentionTensors = std::to_array<TensorSpec>({
-    {Role::kIndexerQuery, "model.layers.{layer}.self_attn.indexer.wq_b.weight",
-     Dim::kIndexerQueries, Dim::kQueryRank, Split::kNone, chooses_tokens},
+// DeepSeek's indexer, in the layers that choose; what its queries are made of is in the second.
+inline constexpr auto kIndexerTensors = std::to_array<TensorSpec>({
     {Role::kIndexerKey, "model.layers.{layer}.self_attn.indexer.wk.weight", Dim::kIndexerHeadDim,
      Dim::kHidden, Split::kNone, chooses_tokens},
     {Role::kIndexerKeyNorm, "model.layers.{layer}.self_attn.indexer.k_norm.weight", Dim::kOne,
@@ -174,6 +178,13 @@ inline constexpr auto kSparseAttentionTensors = std::to_array<TensorSpec>({
     {Role::kIndexerWeights, "model.layers.{layer}.self_attn.indexer.weights_proj.weight",
      Dim::kIndexerHeads, Dim::kHidden, Split::kNone, chooses_tokens},
 });
+
+inline constexpr auto kSparseAttentionTensors =
+    join_tensors(kIndexerTensors,
+                 std::to_array<TensorSpec>({
+                     {Role::kIndexerQuery, "model.layers.{layer}.self_attn.indexer.wq_b.weight",
+                      Dim::kIndexerQueries, Dim::kQueryRank, Split::kNone, chooses_tokens},
+                 }));
 
 // Biases of q, k and v, where attention_bias says so.
 inline constexpr auto kLlamaQkvBiasTensors = std::to_array<TensorSpec>({

@@ -27,7 +27,7 @@ extern const Architecture kBert, kRoberta, kDistilBert, kModernBert, kMpNet, kNo
 extern const Architecture kLlama4, kLlama4Multimodal, kPhimoe, kBamba, kQwen35, kQwen35Moe,
     kQwen35Multimodal, kQwen35MoeMultimodal, kMistral3, kJais2, kQwen2VlText, kQwen3VlText,
     kQwen3VlMoeText, kQwen2Vl, kQwen3Vl, kQwen3VlMoe, kLlava, kLlavaOneVision, kSolarOpen, kAfmoe,
-    kHyperClovaX, kExaone45;
+    kHyperClovaX, kExaone45, kBeam, kMistralLarge4Text, kMistralLarge4;
 extern const Architecture kVaultGemma, kGemma3n, kGemma3nMultimodal, kGemma4Unified,
     kGemma4UnifiedMultimodal, kGraniteSwa, kGraniteMoeSwa, kMellum, kHyV3, kHyV4, kCohere2Moe,
     kGptNeo, kApertus;
@@ -162,6 +162,9 @@ constexpr std::array kArchitectures = {
     &kMistral3,
     &kJais2,
     &kAfmoe,
+    &kBeam,
+    &kMistralLarge4Text,
+    &kMistralLarge4,
     &kHyperClovaX,
     &kExaone45,
     &kVaultGemma,

@@ -16,11 +16,21 @@ int32_t kept_tokens(int32_t reach, int32_t max_context) {
 // As it is cached: of latents one row for all heads.
 KvHeads cached_heads_of(const ModelConfig& config, int32_t layer) {
   if (!has_latents(config)) return kv_heads_of(config, layer);
-  return {.num_kv_heads = 1, .head_dim = config.latent.key_dim(), .keys_only = true};
+  return {.num_kv_heads = 1, .head_dim = latent_key_dim(config, layer), .keys_only = true};
 }
 
 KvHeads indexer_keys(const ModelConfig& config) {
   return {.num_kv_heads = 1, .head_dim = config.indexer.head_dim, .keys_only = true};
+}
+
+// The layers that read that one's keys and values, itself included, and choose among its tokens.
+int64_t count_choosers(const ModelConfig& config, int32_t layer) {
+  int64_t count = 0;
+  for (int32_t i = 0; i < static_cast<int32_t>(config.layers.size()); ++i) {
+    const LayerPlan& plan = config.layers[static_cast<size_t>(i)];
+    if (plan.seen == SeenTokens::kOwnChoice && (i == layer || plan.kv_layer == layer)) ++count;
+  }
+  return count;
 }
 
 // What a layer has in the cache.
@@ -63,7 +73,9 @@ std::vector<Kept> parts_of(const ModelConfig& config) {
     if (!layer.has_own_kv()) continue;
     const bool chooses = layer.seen == SeenTokens::kOwnChoice;
     Kept kv{.layer = i, .heads = cached_heads_of(config, i), .reach = layer.reach()};
-    if (chooses && !has_entries(config)) kv.more_size = indexer_keys(config).key_numbers();
+    if (!has_entries(config)) {
+      kv.more_size = count_choosers(config, i) * indexer_keys(config).key_numbers();
+    }
     out.push_back(kv);
     if (layer.tokens_per_entry == 0) continue;
     add_entries(layer, config.latent.rank, {.layer = i, .part = Part::kEntryRows}, out);
@@ -193,6 +205,18 @@ void place_indexers(const ModelConfig& config, KvPlan& out) {
   }
 }
 
+// Of what of latents is cached.
+bool has_unlike_latents(const ModelConfig& config) {
+  int32_t first = 0;
+  for (int32_t i = 0; has_latents(config) && i < static_cast<int32_t>(config.layers.size()); ++i) {
+    if (!config.layers[static_cast<size_t>(i)].has_own_kv()) continue;
+    const int32_t columns = latent_key_dim(config, i);
+    if (first > 0 && columns != first) return true;
+    first = columns;
+  }
+  return false;
+}
+
 // Where layers do not differ nothing is said of each.
 KvPlan finish(const ModelConfig& config, KvPlan plan) {
   for (size_t i = 0; i < config.layers.size(); ++i) {
@@ -202,7 +226,8 @@ KvPlan finish(const ModelConfig& config, KvPlan plan) {
     }
   }
   place_indexers(config, plan);
-  const bool differ = has_unlike_heads(config) || has_indexer(config) || has_entries(config);
+  const bool differ = has_unlike_heads(config) || has_unlike_latents(config) ||
+                      has_indexer(config) || has_entries(config);
   if (!differ) plan.heads.clear();
   return plan;
 }

@@ -176,17 +176,17 @@ struct StateConfig {
 // Latent attention (MLA): the keys and values of all heads are made of one row of `rank` numbers,
 // which is cached in their place beside the rotated columns of the keys, which all heads share.
 struct LatentConfig {
-  int32_t rank = 0;              // 0: the model's attention is another
-  int32_t query_rank = 0;        // q is made of a row of so many numbers; 0: of the stream
-  int32_t kept_dim = 0;          // of a head of q and k: columns that are not rotated
-  int32_t rotary_dim = 0;        // those that are, which follow
-  int32_t value_dim = 0;         // of a head
-  float norm_eps = 1e-6F;        // of both rows
-  float multiplier = 1.0F;       // of the row of `rank`, after its norm
-  bool gates_values = false;     // has_output_gate: of each number of a head, not of each head
+  int32_t rank = 0;           // 0: the model's attention is another
+  int32_t query_rank = 0;     // q is made of a row of so many numbers; 0: of the stream
+  int32_t kept_dim = 0;       // of a head of q and k: columns that are not rotated
+  int32_t rotary_dim = 0;     // those that are, which follow; in a layer without a rope, kept too
+  int32_t value_dim = 0;      // of a head
+  float norm_eps = 1e-6F;     // of both rows
+  float multiplier = 1.0F;    // of the row of `rank`, after its norm
+  bool gates_values = false;  // has_output_gate: of each number of a head, not of each head
   bool reads_row_twice = false;  // q and its gates read the queries' row as it was, too
 
-  int32_t key_dim() const { return rank + rotary_dim; }  // of what is cached
+  int32_t key_dim() const { return rank + rotary_dim; }  // of what is cached, at most
 };
 
 // Small heads beside those of attention, which choose the tokens that a later one sees
@@ -195,9 +195,10 @@ struct IndexerConfig {
   int32_t num_heads = 0;  // 0: all tokens are seen
   int32_t head_dim = 0;
   int32_t rope = kNoRope;               // which of ModelConfig::ropes rotates some columns
-  int32_t first_rotated = 0;            // the first of them
+  int32_t first_rotated = 0;            // the first of them; none in a layer without a rope
   bool weighs_heads = false;            // by what the stream says; else each head chooses by itself
   bool reads_short_queries = false;     // of latent attention; else the stream
+  bool norms_stream = false;            // before its queries are made of it
   NormKind norm_kind = NormKind::kRms;  // of the heads of q and k that have weights for it
   float norm_eps = 0.0F;
   ChoiceRule rule;
@@ -413,6 +414,22 @@ inline KvHeads kv_heads_of(const ModelConfig& config, int32_t layer) {
   return {.num_kv_heads = of_layer(config, layer, &LayerPlan::num_kv_heads, config.num_kv_heads),
           .head_dim = of_layer(config, layer, &LayerPlan::head_dim, config.head_dim),
           .value_dim = config.value_dim};
+}
+// Of latent attention: what of a head is rotated in that layer, what is kept, what is cached of a
+// token, and the rows of the matrix that makes a head's keys and values of that.
+inline int32_t latent_rotary_dim(const ModelConfig& config, int32_t layer) {
+  const bool rotates = layer < 0 || config.layers[static_cast<size_t>(layer)].rope != kNoRope;
+  return rotates ? config.latent.rotary_dim : 0;
+}
+inline int32_t latent_kept_dim(const ModelConfig& config, int32_t layer) {
+  const LatentConfig& latent = config.latent;
+  return latent.kept_dim + latent.rotary_dim - latent_rotary_dim(config, layer);
+}
+inline int32_t latent_key_dim(const ModelConfig& config, int32_t layer) {
+  return config.latent.rank + latent_rotary_dim(config, layer);
+}
+inline int32_t latent_head_rows(const ModelConfig& config, int32_t layer) {
+  return latent_kept_dim(config, layer) + config.latent.value_dim;
 }
 inline int32_t num_heads_of(const ModelConfig& config, int32_t layer) {
   return of_layer(config, layer, &LayerPlan::num_heads, config.num_heads);

@@ -95,6 +95,9 @@ class WeightLoader::Loader {
       weights.*row.target = load_vector(view_.table().find(row.role));
     }
     if (model_.config.sinusoids.steps > 0) weights.position_embedding = make_positions();
+    if (const TensorEntry* scales = view_.table().find(Role::kRopeScales)) {
+      weights.rope_scales = read_whole_vector(*scales);
+    }
     weights.distance_bias = load_distance_bias();
     weights.distance_embedding = load_distance_embedding();
     // Only the token's row of each table is read, unless the embedding is the head too.
@@ -135,6 +138,7 @@ class WeightLoader::Loader {
       const TensorEntry* entry = view_.table().find(row.role, layer);
       if (entry != nullptr) out.*row.target = load_vector(entry);
     }
+    for (const LayerVectorPair& row : kLayerVectorPairs) out.*row.target = load_pair(row, layer);
     out.experts_by_token = load_experts_by_token(layer);
     if (const TensorEntry* scale = view_.table().find(Role::kStreamScale, layer)) {
       out.stream_scale = read_vector(*scale).at(0);
@@ -258,6 +262,10 @@ class WeightLoader::Loader {
       }
     }
     release(entry);
+    if (entry.spec->for_heads) all = for_heads(all, entry.head_dim);
+    if (entry.spec->role == Role::kRopeScales) {
+      for (float& value : all) value = std::exp(value);
+    }
     const float offset = norm_offset_of(model_.config, entry.spec->role);
     if (offset != 0.0F) {
       for (float& value : all) value += offset;
@@ -277,6 +285,13 @@ class WeightLoader::Loader {
       for (float& value : all) value = kRgLruExponent * softplus(value);
     }
     return entry.per_channel == 0 ? all : by_number(all, entry.per_channel);
+  }
+
+  // Each number as often as a head has columns.
+  static std::vector<float> for_heads(const std::vector<float>& values, int64_t head_dim) {
+    std::vector<float> out;
+    for (const float value : values) out.insert(out.end(), static_cast<size_t>(head_dim), value);
+    return out;
   }
 
   // (channels, numbers) as (numbers, channels).
@@ -306,6 +321,15 @@ class WeightLoader::Loader {
   DeviceVector load_vector(const TensorEntry* entry) {
     if (entry == nullptr || view_.vector_ranges(*entry).empty()) return {};
     return to_device(read_vector(*entry), entry->name, std::max<int64_t>(entry->per_channel, 1));
+  }
+
+  DeviceVector load_pair(const LayerVectorPair& row, int32_t layer) {
+    const TensorEntry* first = view_.table().find(row.first, layer);
+    if (first == nullptr || view_.vector_ranges(*first).empty()) return {};
+    std::vector<float> values = read_vector(*first);
+    const std::vector<float> second = read_vector(*view_.table().find(row.second, layer));
+    values.insert(values.end(), second.begin(), second.end());
+    return to_device(values, first->name, 2);
   }
 
   std::unique_ptr<Matrix> make_positions() {
@@ -384,7 +408,8 @@ class WeightLoader::Loader {
   void load_latent_up(int32_t layer, LayerWeights& out) {
     const TensorEntry* entry = view_.table().find(Role::kLatentUp, layer);
     if (entry == nullptr) return;
-    const LatentConfig& latent = model_.config.latent;
+    const int32_t kept = latent_kept_dim(model_.config, layer);
+    const int32_t value_dim = model_.config.latent.value_dim;
     const MatrixStorage storage = storage_.of_heads();
     const auto add = [&](HeadMatrices& heads, Range rows, bool transposes) {
       HostWeight piece = model_.weight_format->slice(
@@ -396,9 +421,9 @@ class WeightLoader::Loader {
       count(heads.each.back()->size_bytes);
     };
     const Range mine = view_.row_ranges(*entry).front();
-    for (int64_t row = mine.begin; row < mine.begin + mine.count; row += head_rows(latent)) {
-      add(out.key_up, {.begin = row, .count = latent.kept_dim}, true);
-      add(out.value_up, {.begin = row + latent.kept_dim, .count = latent.value_dim}, false);
+    for (int64_t row = mine.begin; row < mine.begin + mine.count; row += kept + value_dim) {
+      add(out.key_up, {.begin = row, .count = kept}, true);
+      add(out.value_up, {.begin = row + kept, .count = value_dim}, false);
     }
     release(*entry);
   }

@@ -24,6 +24,7 @@ struct LayerWeights {
   DeviceVector k_norm;
   DeviceVector k_norm_bias;
   DeviceVector sinks;
+  DeviceVector head_scales;  // (2, heads): QkvArgs.head_scales
   // Of latent attention; qkv is then q alone, of the stream or of the queries' short row.
   // (query_rank + key_dim, hidden): the queries' short row, latent, rotated; and where attention
   // has an output gate, a number for each head.
@@ -50,6 +51,9 @@ struct LayerWeights {
   Linear indexer_key;      // (head_dim, hidden)
   Linear indexer_weights;  // (heads, hidden)
   DeviceVector indexer_query_norm;
+  DeviceVector indexer_input_norm;
+  DeviceVector indexer_input_norm_bias;
+  DeviceVector indexer_scales;  // (2, heads)
   DeviceVector indexer_key_norm;
   DeviceVector indexer_key_norm_bias;
   // Of layers that see entries: what a token adds to them, and its gates.
@@ -158,6 +162,8 @@ struct ModelWeights {
   std::vector<Linear> stream_in;
   std::vector<Linear> stream_out;
   std::vector<LayerWeights> layers;
+  // (rotary_dim / 2) of the ropes: what their frequencies are multiplied by; empty: nothing.
+  std::vector<float> rope_scales;
 
   DType dtype = DType::kBF16;  // of matrices that are not quantised
   int64_t num_params = 0;

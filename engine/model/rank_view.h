@@ -15,11 +15,6 @@
 
 namespace tgi {
 
-// Of the matrix that makes keys and values of latents.
-inline int64_t head_rows(const LatentConfig& latent) {
-  return int64_t{latent.kept_dim} + latent.value_dim;
-}
-
 // A rank's share of a table: what there is, and how much of it.
 class RankView {
  public:

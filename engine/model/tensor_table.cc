@@ -152,14 +152,16 @@ int64_t dim_size(Dim dim, const ModelConfig& config, int32_t layer) {
       return head_dim;
     case Dim::kHeads:
       return num_heads;
+    case Dim::kRotaryPairs:
+      return config.ropes.empty() ? 0 : config.ropes.front().rotary_dim / 2;
     case Dim::kQueryRank:
       return config.latent.query_rank;
     case Dim::kLatent:
       return config.latent.rank;
     case Dim::kLatentKey:
-      return config.latent.key_dim();
+      return latent_key_dim(config, layer);
     case Dim::kLatentUp:
-      return int64_t{config.num_heads} * (config.latent.kept_dim + config.latent.value_dim);
+      return int64_t{config.num_heads} * latent_head_rows(config, layer);
     case Dim::kHeadValues:
       return num_heads * (has_latents(config) ? config.latent.value_dim : kv.value_cols());
     case Dim::kQueryPair:

@@ -41,6 +41,7 @@ struct TensorEntry {
     if (spec->cols == Dim::kChannelDecay || spec->cols == Dim::kDistanceBiases)
       return {cols / per_channel, per_channel};
     if (row_length > 0) return {cols / row_length, row_length};
+    if (spec->for_heads) return {cols / head_dim};
     if (spec->by_head) return {cols / head_dim, head_dim};
     if (num_stacked > 0) return {num_stacked, cols * spec->turns.count};
     return {size};

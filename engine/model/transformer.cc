@@ -39,7 +39,12 @@ Transformer::Transformer(const ModelConfig& config,
       workspace_bytes(config, device.info(), communicator.world_size(), max_batch_tokens);
   memory_ = device.allocate(static_cast<size_t>(size), "activations");
   workspace_ = lay_out(config, dtype, communicator.world_size(), max_batch_tokens, memory_.data());
-  for (const RopeSpec& rope : config.ropes) ropes_.push_back(device.add_rope(rope));
+  for (RopeSpec rope : config.ropes) {
+    for (size_t i = 0; i < weights.rope_scales.size(); ++i) {
+      rope.inv_freq[i] *= weights.rope_scales[i];
+    }
+    ropes_.push_back(device.add_rope(rope));
+  }
   copy_constants();
   if (config.distances.has_products()) make_distances();
 }
@@ -432,9 +437,10 @@ void Transformer::run_attention(int32_t layer,
       .num_kv_heads = num_new_kv_heads,
       .head_dim = heads.head_dim,
       .value_dim = heads.value_dim,
-      .rope = plan.rope == kNoRope ? kNoRope : ropes_[static_cast<size_t>(plan.rope)],
+      .rope = added_rope(plan.rope),
       .clip = config_.qkv_clip,
       .query_scale = plan.query_scale,
+      .head_scales = weights.head_scales.get(),
       .norm_after_rope = config_.qk_norm_after_rope,
       .norm_kind = config_.qk_norm_kind,
       .q_norm = qk_norm(weights.q_norm),

@@ -92,6 +92,7 @@ class Transformer final : public Forward {
     Tensor norm_gate_short;  // (max_batch_tokens, norm_gate_rank), of what norms give
     Tensor norm_gates;       // (max_batch_tokens, hidden)
     Tensor connections;      // (max_batch_tokens, numbers), of streams that are connected
+    Tensor indexer_input;    // (max_batch_tokens, hidden), where it norms the stream
     Tensor indexer_weights;  // (max_batch_tokens, heads of the indexer), where they have some
     Tensor gate_up;  // (max_batch_tokens, 2 * intermediate), or (…, intermediate) without a gate
     Tensor activated;         // (max_batch_tokens, intermediate)
@@ -174,6 +175,10 @@ class Transformer final : public Forward {
   void multiply(const Tensor& x, float factor);      // in place
   Tensor multiplied(const Tensor& x, float factor);  // a copy, unless by 1
   KvHeads heads_of(int32_t layer) const;             // of this rank
+  // The device's number of one of ModelConfig::ropes.
+  int32_t added_rope(int32_t rope) const {
+    return rope == kNoRope ? kNoRope : ropes_[static_cast<size_t>(rope)];
+  }
   void run_attention(int32_t layer,
                      const LayerWeights& weights,
                      const Tensor& x,

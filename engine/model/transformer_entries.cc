@@ -51,34 +51,32 @@ void Transformer::run_entries_attention(int32_t layer,
     const Tensor rows =
         workspace_.entry_rows.first_rows(x.rows).columns(0, weights.entry_rows.weight->rows);
     weights.entry_rows.apply(device_, x, rows);
-    device_.compress(
-        {.rows = places.rows,
-         .entries = places.entries,
-         .tokens_per_entry = plan.tokens_per_entry,
-         .head_dim = head_dim,
-         .overlaps = plan.entries_overlap,
-         .rope = plan.rope == kNoRope ? kNoRope : ropes_[static_cast<size_t>(plan.rope)],
-         .first_rotated = first_rotated(head_dim, plan.rope),
-         .norm_eps = config_.norm_eps,
-         .norm = weights.entry_norm.get(),
-         .gate_bias = weights.entry_gate_bias.get(),
-         .x = rows});
+    device_.compress({.rows = places.rows,
+                      .entries = places.entries,
+                      .tokens_per_entry = plan.tokens_per_entry,
+                      .head_dim = head_dim,
+                      .overlaps = plan.entries_overlap,
+                      .rope = added_rope(plan.rope),
+                      .first_rotated = first_rotated(head_dim, plan.rope),
+                      .norm_eps = config_.norm_eps,
+                      .norm = weights.entry_norm.get(),
+                      .gate_bias = weights.entry_gate_bias.get(),
+                      .x = rows});
     entries = {.place = places.entries, .tokens_per_entry = plan.tokens_per_entry};
     seen = choose_entries(layer, weights, x, short_q);
   }
   weights.qkv.apply(device_, short_q, qkv.columns(0, q_size));
   device_.add({.x = {}, .y = key, .out = qkv.columns(q_size, head_dim)});
-  device_.qk_norm_rope_store_kv(
-      {.place = place,
-       .num_heads = num_heads_,
-       .num_kv_heads = 1,
-       .head_dim = head_dim,
-       .keys_only = true,
-       .first_rotated = first_rotated(head_dim, plan.rope),
-       .rope = plan.rope == kNoRope ? kNoRope : ropes_[static_cast<size_t>(plan.rope)],
-       .q_norm = &ones,
-       .norm_eps = config_.norm_eps,
-       .qkv = qkv});
+  device_.qk_norm_rope_store_kv({.place = place,
+                                 .num_heads = num_heads_,
+                                 .num_kv_heads = 1,
+                                 .head_dim = head_dim,
+                                 .keys_only = true,
+                                 .first_rotated = first_rotated(head_dim, plan.rope),
+                                 .rope = added_rope(plan.rope),
+                                 .q_norm = &ones,
+                                 .norm_eps = config_.norm_eps,
+                                 .qkv = qkv});
   device_.attention({.place = place,
                      .num_heads = num_heads_,
                      .num_kv_heads = 1,
@@ -117,7 +115,7 @@ SeenChoice Transformer::choose_entries(int32_t layer,
                     .tokens_per_entry = plan.tokens_per_entry,
                     .head_dim = indexer.head_dim,
                     .overlaps = plan.entries_overlap,
-                    .rope = plan.rope == kNoRope ? kNoRope : ropes_[static_cast<size_t>(plan.rope)],
+                    .rope = added_rope(plan.rope),
                     .first_rotated = first_rotated(indexer.head_dim, plan.rope),
                     .norm_eps = config_.norm_eps,
                     .norm = weights.indexer_entry_norm.get(),

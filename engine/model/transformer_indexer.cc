@@ -9,7 +9,8 @@ SeenChoice Transformer::choose_tokens(int32_t layer,
                                       const Tensor& x,
                                       const Tensor& short_q) {
   const IndexerConfig& indexer = config_.indexer;
-  const SeenTokens seen = config_.layers[static_cast<size_t>(layer)].seen;
+  const LayerPlan& plan = config_.layers[static_cast<size_t>(layer)];
+  const SeenTokens seen = plan.seen;
   if (seen == SeenTokens::kAll) return {};
   const SeenChoice out = {
       .heads_per_choice = config_.num_heads / indexer.num_choices(),
@@ -20,7 +21,18 @@ SeenChoice Transformer::choose_tokens(int32_t layer,
   const KvPlace place = indexer_places_[static_cast<size_t>(layer)];
   const Tensor heads = workspace_.indexer.first_rows(x.rows);
   const Tensor queries = heads.columns(0, indexer.query_cols());
-  weights.indexer_query.apply(device_, indexer.reads_short_queries ? short_q : x, queries);
+  const Tensor normed = workspace_.indexer_input.first_rows(indexer.norms_stream ? x.rows : 0);
+  if (indexer.norms_stream) {
+    device_.norm({.kind = indexer.norm_kind,
+                  .eps = indexer.norm_eps,
+                  .weight = weights.indexer_input_norm.get(),
+                  .bias = weights.indexer_input_norm_bias.get(),
+                  .x = x,
+                  .residual = {},
+                  .out = normed});
+  }
+  const Tensor& read = indexer.reads_short_queries ? short_q : indexer.norms_stream ? normed : x;
+  weights.indexer_query.apply(device_, read, queries);
   weights.indexer_key.apply(device_, x, heads.columns(queries.cols, indexer.head_dim));
   device_.qk_norm_rope_store_kv({
       .place = place,
@@ -29,7 +41,8 @@ SeenChoice Transformer::choose_tokens(int32_t layer,
       .head_dim = indexer.head_dim,
       .keys_only = true,
       .first_rotated = indexer.first_rotated,
-      .rope = indexer.rope == kNoRope ? kNoRope : ropes_[static_cast<size_t>(indexer.rope)],
+      .rope = added_rope(plan.rope == kNoRope ? kNoRope : indexer.rope),
+      .head_scales = weights.indexer_scales.get(),
       .norm_kind = indexer.norm_kind,
       .q_norm = weights.indexer_query_norm.get(),
       .k_norm = weights.indexer_key_norm.get(),

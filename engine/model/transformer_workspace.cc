@@ -157,6 +157,7 @@ Transformer::Workspace Transformer::lay_out(
   if (has_indexer(config)) {
     const IndexerConfig& indexer = config.indexer;
     out.indexer = attention.take(int64_t{indexer.query_cols()} + indexer.head_dim);
+    if (indexer.norms_stream) out.indexer_input = attention.take(config.hidden_size);
     if (indexer.weighs_heads) out.indexer_weights = attention.take(indexer.num_heads);
   }
   const Layout state =

@@ -32,7 +32,7 @@ inline constexpr std::array<LinearPart, 5> kQkvParts = {{
     {Role::kK, Role::kKBias},
     {Role::kV, Role::kVBias},
     {Role::kQkv, Role::kQkvBias},
-    {Role::kOutputGate, Role::kCount},
+    {Role::kOutputGate, Role::kOutputGateBias},
 }};
 inline constexpr std::array<LinearPart, 3> kLatentDownParts = {{
     {Role::kQueryDown, Role::kQueryDownBias},
@@ -180,7 +180,7 @@ inline constexpr std::array<ExpertLinear, 2> kExpertLinears = {{
     {&LayerWeights::experts_down, kExpertDownParts},
 }};
 
-inline constexpr std::array<LayerVector, 51> kLayerVectors = {{
+inline constexpr std::array<LayerVector, 53> kLayerVectors = {{
     {&LayerWeights::attention_norm, Role::kAttentionNorm},
     {&LayerWeights::attention_norm_bias, Role::kAttentionNormBias},
     {&LayerWeights::q_norm, Role::kQNorm},
@@ -195,6 +195,8 @@ inline constexpr std::array<LayerVector, 51> kLayerVectors = {{
     {&LayerWeights::mlp_connection_base, Role::kMlpConnectionBase},
     {&LayerWeights::mlp_connection_scale, Role::kMlpConnectionScale},
     {&LayerWeights::indexer_query_norm, Role::kIndexerQueryNorm},
+    {&LayerWeights::indexer_input_norm, Role::kIndexerInputNorm},
+    {&LayerWeights::indexer_input_norm_bias, Role::kIndexerInputNormBias},
     {&LayerWeights::indexer_key_norm, Role::kIndexerKeyNorm},
     {&LayerWeights::indexer_key_norm_bias, Role::kIndexerKeyNormBias},
     {&LayerWeights::entry_gate_bias, Role::kEntryGateBias},
@@ -232,6 +234,18 @@ inline constexpr std::array<LayerVector, 51> kLayerVectors = {{
     {&LayerWeights::step_norm, Role::kStepNorm},
     {&LayerWeights::input_norm, Role::kInputNorm},
     {&LayerWeights::output_norm, Role::kOutputNorm},
+}};
+
+// Two vectors that are the rows of one on the device.
+struct LayerVectorPair {
+  DeviceVector LayerWeights::*target;
+  Role first;
+  Role second;
+};
+
+inline constexpr std::array<LayerVectorPair, 2> kLayerVectorPairs = {{
+    {&LayerWeights::head_scales, Role::kQueryScale, Role::kQueryScaleOffset},
+    {&LayerWeights::indexer_scales, Role::kIndexerScale, Role::kIndexerScaleOffset},
 }};
 
 // One for each head of the layer's state.

@@ -51,6 +51,11 @@ class Planner {
       for (const LayerLinear& row : kParameterLinears) add_linear(row.parts, layer);
       for (const ExpertLinear& row : kExpertLinears) add_experts(row.parts, layer);
       for (const LayerVector& row : kLayerVectors) add_vector(view_.table().find(row.role, layer));
+      for (const LayerVectorPair& row : kLayerVectorPairs) {
+        for (const Role role : {row.first, row.second}) {
+          add_vector(view_.table().find(role, layer));
+        }
+      }
       add_indices(view_.table().find(Role::kExpertsByToken, layer));
     }
     return size_bytes_;
@@ -98,13 +103,15 @@ class Planner {
   void add_latent_up(int32_t layer) {
     const TensorEntry* entry = view_.table().find(Role::kLatentUp, layer);
     if (entry == nullptr) return;
-    const LatentConfig& latent = model_.config.latent;
+    const int32_t rank = model_.config.latent.rank;
+    const int32_t kept = latent_kept_dim(model_.config, layer);
+    const int32_t value_dim = model_.config.latent.value_dim;
     const MatrixStorage storage = storage_.of_heads();
     const auto of_head = [&](int64_t rows, int64_t cols) {
       return device_.matrix_bytes(storage.format(), storage, rows, cols);
     };
-    size_bytes_ += view_.num_rows(*entry) / head_rows(latent) *
-                   (of_head(latent.rank, latent.kept_dim) + of_head(latent.value_dim, latent.rank));
+    size_bytes_ += view_.num_rows(*entry) / (kept + value_dim) *
+                   (of_head(rank, kept) + of_head(value_dim, rank));
   }
 
   void add_output_groups(int32_t layer) {

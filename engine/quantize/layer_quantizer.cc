@@ -177,6 +177,16 @@ void upload_vectors(Device& device, LayerWeights& weights, LayerTensors& tensors
       upload(weights.*row.target, *values);
     }
   }
+  for (const LayerVectorPair& row : kLayerVectorPairs) {
+    const std::vector<float>* first = tensors.vector(row.first);
+    const std::vector<float>* second = tensors.vector(row.second);
+    if (first == nullptr || second == nullptr) continue;
+    std::vector<float> both = *first;
+    both.insert(both.end(), second->begin(), second->end());
+    DeviceVector& to = weights.*row.target;
+    TGI_CHECK(to.view.rows * to.view.cols == static_cast<int64_t>(both.size()));
+    device.copy_to_device(to.buffer.data(), both.data(), both.size() * sizeof(float));
+  }
   for (const LayerLinear& linear : kLayerLinears) {
     DeviceVector& bias = (weights.*linear.target).bias;
     if (!bias.buffer) continue;

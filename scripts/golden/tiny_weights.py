@@ -13,7 +13,7 @@ from transformers.core_model_loading import revert_weight_conversion
 DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
 EMBEDDINGS = ("embed", "wte", "wpe")
 # Factors, of about 1.
-FACTORS = (".layer_scalar", ".router.scale", ".per_expert_scale", ".correct_output_scale")
+FACTORS = (".layer_scalar", ".router.scale", ".per_expert_scale", ".correct_output_scale", ".softmax_scaling.bias")
 # Neither matrices nor norms, whatever their shape.
 SMALL = ("_bias", ".A_log", ".D", ".e_score_correction_bias", "sinks")
 CHOICE_BIAS = ".mlp.gate.e_score_correction_bias"

@@ -657,6 +657,7 @@ std::map<std::string, Change> changes() {
       {"qk_scale_factor", {2.5}},
       {"output_multiplier", {0.7}},
       {"layer_rope_theta", {{0.0, 10000.0}, {{"num_hidden_layers", 2}}}},
+      {"kv_source_layers", {{0}}},
       {"zero_expert_num", {3}},
       {"share_expert_dim", {96}},
       {"moe_router_scaling_factor", {3.0}},
