@@ -217,7 +217,7 @@ constexpr auto kLarge4Renames = std::to_array<TensorRename>({
     {".w3.", ".up_proj."},
 });
 
-constexpr auto kLarge4Ignored = std::to_array<std::string_view>({
+constexpr auto kLarge4NotRead = std::to_array<std::string_view>({
     "vision_tower.*",
     "vision_encoder.*",
     "multi_modal_projector.*",
@@ -225,8 +225,17 @@ constexpr auto kLarge4Ignored = std::to_array<std::string_view>({
     "patch_merger.*",
     "vision_language_adapter.*",
     "mtp_dspark.*",
-    ".rotary_emb.inv_freq",
+    ".indexer.q_input_norm.weight",
+    ".indexer.q_input_norm.bias",
+    ".indexer.softmax_scaling.scale",
+    ".indexer.softmax_scaling.bias",
 });
+constexpr auto kLarge4Ignored = [] {
+  std::array<std::string_view, kLarge4NotRead.size() + kIndexerTensorsWithoutChoice.size()> out{};
+  std::ranges::copy(kIndexerTensorsWithoutChoice,
+                    std::ranges::copy(kLarge4NotRead, out.begin()).out);
+  return out;
+}();
 
 }  // namespace
 

@@ -1,0 +1,130 @@
+// What the readers of Beam and Mistral Large 4 make of their own fields, where their layers keep
+// what others read, and what they refuse.
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "engine/model/architecture.h"
+#include "engine/model/kv_plan.h"
+#include "engine/model/tensor_table.h"
+#include "tests/catch.h"
+#include "tests/model/config_refusal.h"
+#include "tests/model/model_files.h"
+
+namespace tgi::tenth_families_test {
+namespace {
+
+using Catch::Contains;
+
+LoadedConfig load(const std::string& architecture, Json config) {
+  config["architectures"] = {architecture};
+  return load_config(config);
+}
+
+std::string refused(const std::string& architecture, Json config, Code code) {
+  config["architectures"] = {architecture};
+  return refusal(config, code);
+}
+
+const std::string kBeam = "BeamForCausalLM";
+const std::string kLarge4 = "MistralLarge4TextModel";
+
+TEST_CASE("Beam rotates where there is a window, else scales queries, and weighs deep sums less") {
+  const ModelConfig model = load(kBeam, {{"num_hidden_layers", 8}}).config;
+  std::string windows;
+  for (const LayerPlan& layer : model.layers) {
+    const bool has_window = layer.sliding_window == 512;
+    windows += has_window ? 'w' : 'f';
+    CHECK((layer.rope == kNoRope) == !has_window);
+    CHECK(layer.query_scale.is_on() == !has_window);
+  }
+  CHECK(windows == "wwwwwfwf");
+  CHECK(model.layers[5].query_scale ==
+        PositionScale{.positions = 2048, .offset = 1, .power = 0.1F});
+  CHECK(model.layers[2].mlp == MlpKind::kDense);
+  CHECK(model.layers[3].mlp == MlpKind::kExperts);
+  CHECK(model.layers[0].mixer_factors.stream == Approx(std::sqrt(1.0 / 2)));
+  CHECK(model.layers[0].mlp_factors.branch == Approx(std::sqrt(1.0 / 3)));
+  CHECK(model.layers[7].mlp_factors.stream == Approx(std::sqrt(16.0 / 17)));
+}
+
+TEST_CASE("Beam's gates have a bias for each head, of which one number is stored") {
+  const LoadedConfig loaded = load(kBeam, {{"num_hidden_layers", 1},
+                                           {"num_attention_heads", 4},
+                                           {"num_key_value_heads", 2},
+                                           {"head_dim", 6}});
+  const TensorTable table(loaded);
+  const TensorEntry* bias = table.find(Role::kOutputGateBias, 0);
+  REQUIRE(bias != nullptr);
+  CHECK(bias->cols == 24);
+  CHECK(bias->vector_shape() == std::vector<int64_t>{4});
+}
+
+TEST_CASE("Beam without a rope for one of its kinds of layers is refused") {
+  const std::string text =
+      refused(kBeam, {{"num_hidden_layers", 6}, {"rope_parameters", {{"full_attention", nullptr}}}},
+              Code::kInvalidArgument);
+  CHECK_THAT(text, Contains("rope_parameters: expected an object for each of layer_types"));
+  CHECK_THAT(text, Contains("sliding_attention"));
+}
+
+Json large4(Json rotated, Json sources) {
+  const size_t num_layers = rotated.size();
+  return {{"num_hidden_layers", num_layers},
+          {"no_rope_layers", std::move(rotated)},
+          {"kv_source_layers", std::move(sources)},
+          {"num_attention_heads", 4},
+          {"num_key_value_heads", 4},
+          {"kv_lora_rank", 20},
+          {"qk_nope_head_dim", 10},
+          {"qk_rope_head_dim", 6},
+          {"v_head_dim", 8}};
+}
+
+TEST_CASE("Mistral Large 4 keeps of a layer without a rope the latent alone, and all columns") {
+  const LoadedConfig loaded = load(kLarge4, large4({1, 0}, {0, 1}));
+  const TensorTable table(loaded);
+  CHECK(table.find(Role::kLatentDown, 0)->rows == 26);
+  CHECK(table.find(Role::kLatentDown, 1)->rows == 20);
+  CHECK(table.find(Role::kLatentUp, 0)->rows == 4 * (10 + 8));
+  CHECK(table.find(Role::kLatentUp, 1)->rows == 4 * (16 + 8));
+  CHECK(table.find(Role::kRopeScales)->cols == 3);
+  CHECK(table.find(Role::kQueryScale, 1)->cols == 4);
+  const KvPlan plan = one_kv_group(loaded.config);
+  REQUIRE(plan.heads.size() == 1);
+  CHECK(plan.heads[0][0].head_dim == 26);
+  CHECK(plan.heads[0][1].head_dim == 20);
+}
+
+TEST_CASE("layers over the latents of another have none, but keys of an indexer of their own") {
+  const LoadedConfig loaded = load(kLarge4, large4({1, 0, 1, 0}, {0, 1, 0, 1}));
+  const TensorTable table(loaded);
+  CHECK(table.find(Role::kLatentDown, 1) != nullptr);
+  CHECK(table.find(Role::kLatentDown, 2) == nullptr);
+  CHECK(table.find(Role::kLatentNorm, 3) == nullptr);
+  CHECK(table.find(Role::kIndexerKey, 3) != nullptr);
+  const KvPlan plan = one_kv_group(loaded.config);
+  CHECK(plan.places[2] == plan.places[0]);
+  CHECK(plan.places[3] == plan.places[1]);
+  REQUIRE(plan.heads.size() == 1);
+  CHECK(plan.heads[0].size() == 2 + 4);  // latents, keys of indexers
+  CHECK(plan.indexer_places[3] != plan.indexer_places[1]);
+}
+
+TEST_CASE("Mistral Large 4's lists of layers are refused where they can't be followed") {
+  CHECK_THAT(refused(kLarge4, large4({1, 1}, {0, 2}), Code::kInvalidArgument),
+             Contains("kv_source_layers: entry 1 is 2, expected the layer itself or one before"));
+  CHECK_THAT(refused(kLarge4, large4({1, 1, 1}, {0, 0, 1}), Code::kInvalidArgument),
+             Contains("entry 2 is 1"));
+  CHECK_THAT(refused(kLarge4, large4({1, 1}, {0, "a"}), Code::kInvalidArgument),
+             Contains("entry 1 is \"a\""));
+  CHECK_THAT(refused(kLarge4, large4({1, 0, 1}, {0, 1, 1}), Code::kUnsupported),
+             Contains("layer 2 reads the latents of layer 1"));
+  CHECK_THAT(refused(kLarge4, large4({1, 1, 1, 1}, {0, 1, 1, 0}), Code::kUnsupported),
+             Contains("layer 3 reads the latents of layer 0"));
+  CHECK_THAT(refused(kLarge4, large4({1, 1}, {0}), Code::kInvalidArgument),
+             Contains("kv_source_layers"));
+}
+
+}  // namespace
+}  // namespace tgi::tenth_families_test
