@@ -34,7 +34,8 @@ struct JsonSchemaOptions {
   // `type` is one of objects or of arrays, and members that only the other branches of a oneOf
   // name are left out.
   bool closes_objects = false;
-  // Values in Python's notation: True, False and None for true, false and null.
+  // Values in Python's notation: True, False and None for true, false and null, strings in either
+  // quotes.
   bool python_words = false;
   static constexpr int32_t kMaxWhitespace = 20;
 };

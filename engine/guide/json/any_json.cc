@@ -1,7 +1,6 @@
 #include "engine/guide/json/any_json.h"
 
 #include "engine/guide/json/numbers.h"
-#include "engine/guide/json/strings.h"
 
 namespace tgi::guide {
 
@@ -26,6 +25,12 @@ Expr AnyJson::between(const char* open, Expr body, const char* close) {
   return grammar_.sequence({grammar_.text(open), body, space_, grammar_.text(close)});
 }
 
+Expr AnyJson::string(const std::string& value) {
+  const Expr in_double = grammar_.text(quoted_json(value));
+  if (quotes() == Quotes::kDouble) return in_double;
+  return grammar_.either({in_double, grammar_.text(quoted_python(value))});
+}
+
 Expr AnyJson::list_of(Expr part) {
   const Expr more = grammar_.repeat(grammar_.sequence({comma_, part}), 0, kUnbounded);
   return grammar_.optional(grammar_.sequence({space_, part, more}));
@@ -39,7 +44,7 @@ void AnyJson::define_rules() {
   const Rule number = grammar_.declare("number");
   Strings strings(grammar_.regex());
   Numbers numbers(grammar_.regex());
-  const Expr string = strings.print(grammar_, {});
+  const Expr string = strings.print(grammar_, {}, quotes());
   grammar_.define(number, numbers.print(grammar_, {}));
   grammar_.define(array_, in_brackets(list_of(grammar_.call(value_))));
   const Expr member = grammar_.sequence({string, colon_, grammar_.call(value_)});

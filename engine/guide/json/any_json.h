@@ -3,10 +3,11 @@
 
 #include <optional>
 #include <span>
-
+#include <string>
 #include <string_view>
 
 #include "engine/guide/grammar.h"
+#include "engine/guide/json/strings.h"
 #include "engine/guide/json_schema.h"
 
 namespace tgi::guide {
@@ -20,6 +21,10 @@ class AnyJson {
   std::string_view null_word() const { return is_python_ ? "None" : "null"; }
   std::string_view true_word() const { return is_python_ ? "True" : "true"; }
   std::string_view false_word() const { return is_python_ ? "False" : "false"; }
+
+  Quotes quotes() const { return is_python_ ? Quotes::kEither : Quotes::kDouble; }
+  // A string, or the name of a property.
+  Expr string(const std::string& value);
 
   Expr space() const { return space_; }
   Regex space_texts() const { return space_texts_; }

@@ -31,12 +31,17 @@ ByteSet byte_range(unsigned first, unsigned last) {
 
 }  // namespace
 
-std::string quoted_json(std::string_view text) {
+namespace {
+
+std::string quoted(std::string_view text, char quote) {
   constexpr std::string_view kHex = "0123456789abcdef";
-  std::string result = "\"";
+  std::string result(1, quote);
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
-    if (!is_escaped(byte)) {
+    const bool is_quote = c == '"' || c == '\'';
+    if (is_quote) {
+      result += c == quote ? std::string{'\\', c} : std::string{c};
+    } else if (!is_escaped(byte)) {
       result += c;
     } else if (const char letter = short_escape(byte); letter != 0) {
       result += '\\';
@@ -47,16 +52,30 @@ std::string quoted_json(std::string_view text) {
       result += kHex[byte & 15];
     }
   }
-  return result + '"';
+  return result + quote;
 }
 
-Regex JsonTextRegex::any_character() {
-  if (any_character_) return *any_character_;
+}  // namespace
+
+std::string quoted_json(std::string_view text) {
+  return quoted(text, '"');
+}
+
+std::string quoted_python(std::string_view text) {
+  return quoted(text, '\'');
+}
+
+Regex JsonTextRegex::any_character(char quote) {
+  if (const auto known = any_character_.find(quote); known != any_character_.end()) {
+    return known->second;
+  }
+  const auto mark = static_cast<char32_t>(quote);
   const CodePointRange plain_ranges[] = {
-      {kFirstPlain, '!'}, {'#', '['}, {']', 0xD7FF}, {0xE000, 0x10FFFF}};
+      {kFirstPlain, mark - 1}, {mark + 1, '['}, {']', 0xD7FF}, {0xE000, 0x10FFFF}};
   const Regex plain = pool_.code_points(plain_ranges);
   ByteSet letters;
-  for (const char c : std::string_view("\"\\/bfnrt")) letters.set(static_cast<unsigned char>(c));
+  for (const char c : std::string_view("\\/bfnrt")) letters.set(static_cast<unsigned char>(c));
+  letters.set(static_cast<unsigned char>(quote));
   const ByteSet digits = byte_range('0', '9');
   const ByteSet hex = digits | byte_range('a', 'f') | byte_range('A', 'F');
   ByteSet d;
@@ -73,8 +92,7 @@ Regex JsonTextRegex::any_character() {
   const Regex escape = pool_.concat(
       {pool_.literal("\\"),
        pool_.either({b(letters), pool_.concat({pool_.literal("u"), pool_.either({unit, pair})})})});
-  any_character_ = pool_.either({plain, escape});
-  return *any_character_;
+  return any_character_.emplace(quote, pool_.either({plain, escape})).first->second;
 }
 
 Regex JsonTextRegex::canonical(Regex language) {

@@ -5,6 +5,7 @@
 // strings that a pattern, a length or a list describes, and for the names of properties.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +16,8 @@ namespace tgi::guide {
 
 // With quotes, canonical, with the short escapes. REQUIRES: valid UTF-8.
 std::string quoted_json(std::string_view text);
+// The same in Python's single quotes.
+std::string quoted_python(std::string_view text);
 
 // Not thread-safe; belongs to one pool.
 class JsonTextRegex {
@@ -22,8 +25,8 @@ class JsonTextRegex {
   explicit JsonTextRegex(RegexPool& pool) : pool_(pool) {}
 
   // One character of a string, in all writings that RFC 8259 knows (pairs of surrogates, no
-  // halves).
-  Regex any_character();
+  // halves). Between `quote`s: Python's single ones trade places with the double ones.
+  Regex any_character(char quote = '"');
 
   // The canonical texts, without quotes, of the strings of a language.
   Regex canonical(Regex language);
@@ -31,8 +34,8 @@ class JsonTextRegex {
  private:
   RegexPool& pool_;
   // Made when they are asked for.
-  std::optional<Regex> any_character_;
-  std::optional<Regex> needs_escape_;  // texts with a character that does
+  std::map<char, Regex> any_character_;  // by the quotes around it
+  std::optional<Regex> needs_escape_;    // texts with a character that does
 };
 
 }  // namespace tgi::guide

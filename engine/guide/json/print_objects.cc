@@ -95,8 +95,7 @@ Expr SchemaPrinter::object(const ObjectSet& set) {
 }
 
 Expr SchemaPrinter::member(const Property& property) {
-  return grammar_.sequence(
-      {grammar_.text(quoted_json(property.name)), json_.colon(), value(property.value)});
+  return grammar_.sequence({json_.string(property.name), json_.colon(), value(property.value)});
 }
 
 std::optional<Expr> SchemaPrinter::others(const ObjectSet& set) {
@@ -109,9 +108,9 @@ std::optional<Expr> SchemaPrinter::others(const ObjectSet& set) {
         pool.is_empty(pool.without(others.names, reader_.algebra().strings.language_of(names)))) {
       continue;
     }
-    kinds.push_back(
-        grammar_.sequence({reader_.algebra().strings.print_name(grammar_, others.names, names),
-                           json_.colon(), value(others.value)}));
+    kinds.push_back(grammar_.sequence(
+        {reader_.algebra().strings.print_name(grammar_, others.names, names, json_.quotes()),
+         json_.colon(), value(others.value)}));
   }
   if (kinds.empty()) return std::nullopt;
   const Rule rule = grammar_.declare("member");
@@ -274,8 +273,9 @@ Expr SchemaPrinter::witnesses(const ObjectSet& set, bool is_first) {
         kind.value = reader_.demands().both(kind.value, set.witnesses[w].value);
       }
       if (kind.value == kNothing || pool.is_empty(kind.names)) continue;
-      kinds.push_back(grammar_.sequence({algebra.strings.print_name(grammar_, kind.names, names),
-                                         json_.colon(), value(kind.value)}));
+      kinds.push_back(grammar_.sequence(
+          {algebra.strings.print_name(grammar_, kind.names, names, json_.quotes()), json_.colon(),
+           value(kind.value)}));
     }
     return grammar_.either_side_by_side(kinds);
   };

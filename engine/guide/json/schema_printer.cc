@@ -87,7 +87,7 @@ Expr SchemaPrinter::alternative(const Alternative& value) {
     case JsonType::kNumber:
       return reader_.algebra().numbers.print(grammar_, value.number);
     case JsonType::kString:
-      return reader_.algebra().strings.print(grammar_, value.string);
+      return reader_.algebra().strings.print(grammar_, value.string, json_.quotes());
     case JsonType::kArray:
       return value.array ? array(*value.array) : json_.array();
     case JsonType::kObject:

@@ -184,23 +184,42 @@ void Strings::check_exact(const StringSet& a) {
       "that a string is not of this format, or of just one of several, cannot be enforced");
 }
 
-Expr Strings::print(Grammar& grammar, const StringSet& a) {
+Expr Strings::print(Grammar& grammar, const StringSet& a, Quotes quotes) {
   check_exact(a);
+  const Expr in_double = print_in(grammar, a, '"');
+  if (quotes == Quotes::kDouble) return in_double;
+  return grammar.either({in_double, print_in(grammar, a, '\'')});
+}
+
+// In single quotes only those that have neither: a language is not told what trades places.
+Regex Strings::language_in(Regex language, char quote) {
+  if (quote != '"') {
+    if (!without_quotes_) {
+      const CodePointRange others[] = {{0, '!'}, {'#', '&'}, {'(', 0xD7FF}, {0xE000, 0x10FFFF}};
+      without_quotes_ = pool_.repeat(pool_.code_points(others), 0, kUnbounded);
+    }
+    language = pool_.both(language, *without_quotes_);
+  }
+  const Regex mark = pool_.literal(std::string(1, quote));
+  return pool_.concat({mark, texts_.canonical(language), mark});
+}
+
+Expr Strings::print_in(Grammar& grammar, const StringSet& a, char quote) {
   if (a.finite) {
     std::vector<std::string> texts;
     texts.reserve(a.finite->size());
-    for (const std::string& value : *a.finite) texts.push_back(quoted_json(value));
+    for (const std::string& value : *a.finite) {
+      texts.push_back(quote == '"' ? quoted_json(value) : quoted_python(value));
+    }
     std::sort(texts.begin(), texts.end());
     return grammar.terminal(language_of(texts));
   }
-  const Regex quote = pool_.literal("\"");
-  if (a.language) {
-    return grammar.terminal(pool_.concat({quote, texts_.canonical(language_of(a)), quote}));
-  }
+  if (a.language) return grammar.terminal(language_in(language_of(a), quote));
+  const Regex around = pool_.literal(std::string(1, quote));
   if (!a.is_every()) {
     if (is_empty(a)) return grammar.nothing();
-    const Expr mark = grammar.terminal(quote);
-    const Expr character = grammar.terminal(texts_.any_character());
+    const Expr mark = grammar.terminal(around);
+    const Expr character = grammar.terminal(texts_.any_character(quote));
     // Characters are counted by the states of one loop, which are made as the text grows, and whose
     // masks are known for all counts. The shortest way to the end is walked: bounds of which that
     // is long are cut into blocks.
@@ -214,12 +233,13 @@ Expr Strings::print(Grammar& grammar, const StringSet& a) {
             : repeat_in_blocks(grammar, character, a.min_length, a.max_length);
     return grammar.sequence({mark, characters, mark});
   }
-  if (!any_string_) {
-    any_string_ = grammar.declare("string");
-    const Regex characters = pool_.repeat(texts_.any_character(), 0, kUnbounded);
-    grammar.define(*any_string_, grammar.terminal(pool_.concat({quote, characters, quote})));
+  const auto [place, is_new] = any_string_.try_emplace(quote, Rule{});
+  if (is_new) {
+    place->second = grammar.declare("string");
+    const Regex characters = pool_.repeat(texts_.any_character(quote), 0, kUnbounded);
+    grammar.define(place->second, grammar.terminal(pool_.concat({around, characters, around})));
   }
-  return grammar.call(*any_string_);
+  return grammar.call(place->second);
 }
 
 Regex Strings::canonical_texts(const StringSet& a) {
@@ -237,10 +257,14 @@ Regex Strings::canonical_texts(const StringSet& a) {
   return pool_.concat({quote, pool_.repeat(character, repetitions(a.min_length), max), quote});
 }
 
-Expr Strings::print_name(Grammar& grammar, Regex names, std::span<const std::string> excluded) {
+Expr Strings::print_name(Grammar& grammar,
+                         Regex names,
+                         std::span<const std::string> excluded,
+                         Quotes quotes) {
   const Regex others = excluded.empty() ? names : pool_.without(names, language_of(excluded));
-  const Regex quote = pool_.literal("\"");
-  return grammar.terminal(pool_.concat({quote, texts_.canonical(others), quote}));
+  const Regex in_double = language_in(others, '"');
+  if (quotes == Quotes::kDouble) return grammar.terminal(in_double);
+  return grammar.terminal(pool_.either({in_double, language_in(others, '\'')}));
 }
 
 }  // namespace tgi::guide

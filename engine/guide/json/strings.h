@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -31,6 +32,12 @@ struct StringSet {
   friend bool operator==(const StringSet&, const StringSet&) = default;
 };
 
+// Around the texts of strings.
+enum class Quotes : uint8_t {
+  kDouble,
+  kEither,  // or single ones, as Python has them
+};
+
 // Not thread-safe; belongs to one grammar.
 class Strings {
  public:
@@ -49,18 +56,24 @@ class Strings {
 
   // Throws where the set has values that the schema does not allow; so does print().
   static void check_exact(const StringSet& a);
-  Expr print(Grammar& grammar, const StringSet& a);
+  Expr print(Grammar& grammar, const StringSet& a, Quotes quotes = Quotes::kDouble);
   // The same in canonical texts alone, with quotes.
   Regex canonical_texts(const StringSet& a);
   // A name of a property, with its quotes: of `names`, but none of `excluded`, which are sorted.
-  Expr print_name(Grammar& grammar, Regex names, std::span<const std::string> excluded);
+  Expr print_name(Grammar& grammar,
+                  Regex names,
+                  std::span<const std::string> excluded,
+                  Quotes quotes = Quotes::kDouble);
 
  private:
+  Expr print_in(Grammar& grammar, const StringSet& a, char quote);
+  Regex language_in(Regex language, char quote);
   StringSet both_values(const StringSet& a, const StringSet& b);
 
   RegexPool& pool_;
   JsonTextRegex texts_;
-  std::optional<Rule> any_string_;
+  std::map<char, Rule> any_string_;      // by the quotes around it
+  std::optional<Regex> without_quotes_;  // texts that have none
 };
 
 // `unit` from min to max times (kUnbounded: without a limit), in blocks that are rules of their own
