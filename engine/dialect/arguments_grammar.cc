@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "engine/dialect/bare_values.h"
+#include "engine/dialect/json_scanner.h"
 #include "engine/dialect/tool_schema.h"
 #include "engine/guide/json_schema.h"
 #include "engine/guide/regex.h"
@@ -128,6 +129,9 @@ Expr json_arguments(Grammar& grammar, const Tool& tool) {
 Expr keyword_arguments(Grammar& grammar, const Tool& tool, const CallPart& part) {
   std::vector<ListEntry> entries;
   for (const ToolProperty& property : properties_of(tool)) {
+    const std::string& name = property.name;
+    const bool is_known = !name.empty() && !is_json_space(name.front()) && name.front() != ')';
+    if (!is_known) refuse_name(tool, "#/properties/" + name);
     const Expr value = json_of(grammar, tool, whole_schema(tool, *property.schema),
                                /*only_object=*/false, json_options(part.has_python_words));
     entries.push_back({.name = property.name,

@@ -15,6 +15,7 @@ namespace {
 
 constexpr size_t kMaxArgumentNameBytes = 256;
 constexpr size_t kMaxTypeBytes = 32;
+constexpr std::string_view kNoListName = "()[]{},\"'";  // in one that is not known
 
 // "integer" is no word of JSON's, but may be written.
 uint8_t types_of_word(std::string_view word) {
@@ -83,13 +84,35 @@ CallReader::Step CallReader::read_parameters(const ReadPart& part) {
   }
 }
 
+// A name may hold what else ends it.
+CallReader::Step CallReader::find_known_name(std::string_view text,
+                                             std::initializer_list<const std::string*> marks,
+                                             KnownName& to) const {
+  for (const KnownTool::Parameter& each : tool_->parameters) {
+    for (const std::string* const mark : marks) {
+      if (mark->empty()) continue;
+      const std::string written = each.name + *mark;
+      if (!at_end_ && text.size() < written.size() && written.starts_with(text)) {
+        return Step::kNeedsMore;
+      }
+      const bool is_longer = to.mark == nullptr || each.name.size() > to.length;
+      if (is_longer && text.starts_with(written)) to = {.length = each.name.size(), .mark = mark};
+    }
+  }
+  return Step::kNext;
+}
+
 // All up to the value.
 CallReader::Step CallReader::read_parameter_name(const ReadPart& part) {
   const std::string_view behind = rest().substr(part.open.size());
+  KnownName known;
+  if (find_known_name(behind, {&part.middle, &part.middle_of_json}, known) == Step::kNeedsMore) {
+    return Step::kNeedsMore;
+  }
   // Of the two that may be between name and value the one that comes first.
-  const std::string* middle = &part.middle;
-  size_t end = behind.find(part.middle);
-  if (!part.middle_of_json.empty()) {
+  const std::string* middle = known.mark == nullptr ? &part.middle : known.mark;
+  size_t end = known.mark == nullptr ? behind.find(part.middle) : known.length;
+  if (known.mark == nullptr && !part.middle_of_json.empty()) {
     const size_t other = behind.find(part.middle_of_json);
     if (other < end) {
       end = other;
@@ -117,7 +140,8 @@ CallReader::Step CallReader::read_parameter_name(const ReadPart& part) {
     }
     value.remove_prefix(part.value_open.size());
   }
-  key_ = unmarked(trimmed(behind.substr(0, end)));
+  const std::string_view name = behind.substr(0, end);
+  key_ = unmarked(known.mark == nullptr ? trimmed(name) : name);
   value_types_ = tool_->types_of_parameter(key_);
   if (told_types != 0) {
     value_types_ = told_types;
@@ -205,17 +229,16 @@ CallReader::Step CallReader::read_keywords() {
 }
 
 CallReader::Step CallReader::read_keyword_name() {
-  std::string name;
-  std::string_view behind;
-  const Step step = read_list_name('=', ')', name, behind);
-  if (step == Step::kNext && !name.empty()) begin_value(std::move(name), behind);
+  ListName found;
+  const Step step = read_list_name('=', ')', /*quote=*/"", found);
+  if (step == Step::kNext && found.name) begin_value(std::move(*found.name), found.behind);
   return step;
 }
 
 CallReader::Step CallReader::read_list_name(char middle,
                                             char close,
-                                            std::string& name,
-                                            std::string_view& behind) {
+                                            std::string_view quote,
+                                            ListName& to) {
   std::string_view here = rest();
   if (has_arguments_) {
     if (here.front() != ',') return Step::kMalformed;
@@ -227,15 +250,42 @@ CallReader::Step CallReader::read_list_name(char middle,
       return Step::kNext;
     }
   }
+  KnownName known;
+  const std::string mark(1, middle);
+  if (find_known_name(here, {&mark}, known) == Step::kNeedsMore) return Step::kNeedsMore;
+  if (known.mark != nullptr) {
+    to.name = unmarked(here.substr(0, known.length));
+    to.behind = here.substr(known.length + 1);
+    return Step::kNext;
+  }
+  if (!quote.empty() && (here.starts_with(quote) || quote.starts_with(here))) {
+    return read_quoted_name(here, middle, quote, to);
+  }
   const size_t end = here.find(middle);
   if (end == std::string_view::npos) {
     return here.size() > kMaxArgumentNameBytes ? Step::kMalformed : more();
   }
-  name = unmarked(trimmed(here.substr(0, end)));
-  if (name.empty() || name.find_first_of("()[]{},\"'") != std::string::npos) {
-    return Step::kMalformed;
+  to.name = unmarked(trimmed(here.substr(0, end)));
+  to.behind = here.substr(end + 1);
+  const bool is_name =
+      !to.name->empty() && to.name->find_first_of(kNoListName) == std::string::npos;
+  return is_name ? Step::kNext : Step::kMalformed;
+}
+
+CallReader::Step CallReader::read_quoted_name(std::string_view here,
+                                              char middle,
+                                              std::string_view quote,
+                                              ListName& to) {
+  const size_t end = here.find(quote, quote.size());
+  if (end == std::string_view::npos || end > kMaxArgumentNameBytes + quote.size()) {
+    return here.size() > kMaxArgumentNameBytes + 2 * quote.size() ? Step::kMalformed : more();
   }
-  behind = here.substr(end + 1);
+  to.name = unmarked(here.substr(quote.size(), end - quote.size()));
+  to.behind = here.substr(end + quote.size());
+  while (!to.behind.empty() && is_json_space(to.behind.front())) to.behind.remove_prefix(1);
+  if (to.behind.empty()) return more();
+  if (to.behind.front() != middle) return Step::kMalformed;
+  to.behind.remove_prefix(1);
   return Step::kNext;
 }
 

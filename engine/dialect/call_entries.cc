@@ -36,16 +36,16 @@ CallReader::Step CallReader::read_entries(const ReadPart& part) {
 
 // And of a text the mark before it.
 CallReader::Step CallReader::read_entry_name(const ReadPart& part) {
-  std::string name;
-  std::string_view behind;
-  const Step step = read_list_name(':', '}', name, behind);
-  if (step != Step::kNext || name.empty()) return step;
+  ListName found;
+  const Step step = read_list_name(':', '}', part.close, found);
+  if (step != Step::kNext || !found.name) return step;
+  std::string_view behind = found.behind;
   while (!behind.empty() && is_json_space(behind.front())) behind.remove_prefix(1);
   const std::string_view quote = part.close;
   if (behind.size() < quote.size() && quote.starts_with(behind)) return more();
   const bool is_text = behind.starts_with(quote);
   if (is_text) behind.remove_prefix(quote.size());
-  begin_value(std::move(name), behind);
+  begin_value(std::move(*found.name), behind);
   value_types_ = is_text ? kStringBit : kAllBits;
   if (is_text) begin_argument(key_);
   return Step::kNext;

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -71,8 +73,23 @@ class CallReader {
   Step read_keywords();
   Step read_keyword_name();
   // The comma before it, where others came, the name and the mark behind it. Nothing is taken yet,
-  // but where a comma was the last thing: then there is no name. `behind` is what follows.
-  Step read_list_name(char middle, char close, std::string& name, std::string_view& behind);
+  // but where a comma was the last thing: then there is no name. `quote`: (optional) what may stand
+  // around a name. `behind` is what follows.
+  struct ListName {
+    std::optional<std::string> name;
+    std::string_view behind;
+  };
+  Step read_list_name(char middle, char close, std::string_view quote, ListName& to);
+  Step read_quoted_name(std::string_view here, char middle, std::string_view quote, ListName& to);
+  // The longest name of an argument that the tool knows and that stands at the front of the text
+  // with one of the marks behind it, whatever it holds.
+  struct KnownName {
+    size_t length = std::string_view::npos;  // without the mark; npos: there is none
+    const std::string* mark = nullptr;
+  };
+  Step find_known_name(std::string_view text,
+                       std::initializer_list<const std::string*> marks,
+                       KnownName& to) const;
   void begin_value(std::string name, std::string_view behind);
   Step read_entries(const ReadPart& part);
   Step read_entry_name(const ReadPart& part);

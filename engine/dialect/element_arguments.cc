@@ -29,7 +29,8 @@ class ElementNotation final : public SchemaNotation {
   const std::string& text_end() const override { return mark_text_; }
   Expr written_text(Expr text) override { return text; }
   bool can_name(std::string_view name) const override {
-    return !name.empty() && name.find_first_of("<>/ \n\r\t") == std::string_view::npos;
+    return !name.empty() && name.front() != '/' && name.find('>') == std::string_view::npos &&
+           (mark_text_.empty() || name.find(mark_text_) == std::string_view::npos);
   }
 
   Expr written_members(std::vector<Member> known, std::optional<Expr> other) override {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/ascii.h"
+#include "engine/dialect/json_scanner.h"
 #include "engine/dialect/schema_notation.h"
 #include "engine/guide/regex.h"
 
@@ -30,7 +31,9 @@ class EntryNotation final : public SchemaNotation {
   bool writes_null() const override { return true; }
   const std::string& text_end() const override { return quote_text_; }
   Expr written_text(Expr text) override { return quoted(text); }
-  bool can_name(std::string_view) const override { return true; }
+  bool can_name(std::string_view name) const override {
+    return quote_text_.empty() || name.find(quote_text_) == std::string_view::npos;
+  }
 
   // Names in the order in which templates sort them.
   Expr written_members(std::vector<Member> known, std::optional<Expr> other) override {
@@ -40,7 +43,7 @@ class EntryNotation final : public SchemaNotation {
     std::vector<ListEntry> entries;
     for (const Member& member : known) {
       entries.push_back({.name = member.name,
-                         .expr = named(grammar_.text(member.name), member.value),
+                         .expr = named(written_name(member.name), member.value),
                          .is_required = member.is_required});
     }
     if (other) other = named(other_argument_name(grammar_, names_of(known)), *other);
@@ -75,6 +78,13 @@ class EntryNotation final : public SchemaNotation {
                             object(written_members({}, value))});
   }
 
+  // Bare where its reader knows it from what is around it.
+  Expr written_name(const std::string& name) {
+    const bool is_bare = !name.empty() && !is_json_space(name.front()) &&
+                         !is_json_space(name.back()) &&
+                         name.find_first_of(":,()[]{}<\"'") == std::string::npos;
+    return is_bare ? grammar_.text(name) : quoted(grammar_.text(name));
+  }
   Expr named(Expr name, Expr value) {
     return grammar_.sequence({name, grammar_.text(":"), optional_space(grammar_), value});
   }

@@ -66,10 +66,7 @@ Expr SchemaNotation::members(const OrderedJson& schema, const std::string& path,
   if (has_properties) {
     for (const auto& item : properties->items()) {
       const std::string place = fmt::format("{}/properties/{}", path, item.key());
-      if (!can_name(item.key())) {
-        if (tool_.strict) refuse(place);
-        continue;
-      }
+      if (!can_name(item.key())) refuse_name(tool_, place);
       const bool is_required =
           std::find(required.begin(), required.end(), item.key()) != required.end();
       known.push_back({.name = item.key(),

@@ -195,6 +195,13 @@ OrderedJson with_types(OrderedJson schema, uint8_t types) {
   return schema;
 }
 
+void refuse_name(const Tool& tool, const std::string& place) {
+  throw Error(Code::kUnsupported,
+              fmt::format("tool {}: {}: the notation of this model can't write an argument of this "
+                          "name",
+                          tool.name, place));
+}
+
 JsonSchemaOptions json_options(bool python) {
   JsonSchemaOptions out{.closes_objects = true};
   out.whitespace = JsonSchemaOptions::Whitespace::kSpaced;

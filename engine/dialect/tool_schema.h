@@ -37,6 +37,10 @@ OrderedJson whole_schema(const Tool& tool, const OrderedJson& part);
 // Of such a schema the values that have one of these types (TypeBits).
 OrderedJson with_types(OrderedJson schema, uint8_t types);
 
+// An argument whose name the notation can't write, strict or not: without it calls would not be
+// what the schema says. Throws kUnsupported.
+[[noreturn]] void refuse_name(const Tool& tool, const std::string& place);
+
 // As tools' JSON is written.
 guide::JsonSchemaOptions json_options(bool python);
 
