@@ -14,12 +14,6 @@ std::string_view without_space_in_front(std::string_view mark) {
   return mark;
 }
 
-size_t space_at_end(std::string_view text) {
-  size_t count = 0;
-  while (count < text.size() && is_json_space(text[text.size() - 1 - count])) ++count;
-  return count;
-}
-
 }  // namespace
 
 AnswerReader::AnswerReader(std::shared_ptr<const AnswerReading> reading)
@@ -61,7 +55,7 @@ void AnswerReader::finish(std::string& text) {
     if (state_ == State::kCall) give_up_call(text);
   } while (!buffer_.empty());
   if (num_calls_ == 0) release(std::exchange(start_space_, {}), text);
-  if (num_calls_ == 0) text += held_space_;
+  if (num_calls_ == 0) tell(held_space_, text);
   held_space_.clear();
 }
 
@@ -281,9 +275,11 @@ void AnswerReader::give_up_call(std::string& text) {
     // What follows the place where it broke is text. A call that is cut has no such place: all that
     // came is of it.
     tell_call();
+    tell(std::exchange(held_space_, {}), text);
     const size_t length = at_end_ ? buffer_.size() : call_->num_read();
-    broken_.push_back(
-        {.index = num_calls_, .written = unmarked(std::string_view(buffer_).substr(0, length))});
+    broken_.push_back({.index = num_calls_,
+                       .written = unmarked(std::string_view(buffer_).substr(0, length)),
+                       .at = num_told_});
     ++num_calls_;
     buffer_.erase(0, length);
   } else if (!buffer_.empty()) {
@@ -367,37 +363,6 @@ void AnswerReader::text_after_calls() {
   state_ = State::kText;
   is_start_ = false;
   skips_space_ = true;
-}
-
-void AnswerReader::release(std::string_view marked_part, std::string& text) {
-  const std::string plain = unmarked(marked_part);
-  std::string_view part = plain;
-  if (skips_space_) {
-    while (!part.empty() && is_json_space(part.front())) part.remove_prefix(1);
-    if (!part.empty()) skips_space_ = false;
-  }
-  if (!reads_calls()) {
-    text += part;
-    return;
-  }
-  const size_t num_space = space_at_end(part);
-  if (num_space < part.size()) text += std::exchange(held_space_, {});
-  text += part.substr(0, part.size() - num_space);
-  held_space_ += part.substr(part.size() - num_space);
-}
-
-void AnswerReader::reason(std::string_view part) {
-  if (!has_reasoned_ || reasoning_space_.empty()) {
-    while (!has_reasoned_ && !part.empty() && is_json_space(part.front())) part.remove_prefix(1);
-  }
-  const size_t num_space = space_at_end(part);
-  const std::string words = unmarked(part.substr(0, part.size() - num_space));
-  if (!words.empty()) {
-    reasoning_ += std::exchange(reasoning_space_, {});
-    reasoning_ += words;
-    has_reasoned_ = true;
-  }
-  reasoning_space_ += part.substr(part.size() - num_space);
 }
 
 }  // namespace tgi::dialect

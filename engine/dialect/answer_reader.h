@@ -37,10 +37,12 @@ class AnswerReader final : public TextFilter {
   bool is_reasoning() const { return state_ == State::kReasoning; }
 
   // After finish(): calls that were told and turned out to be none, by index, with what was
-  // written. In a stream they can't be taken back.
+  // written and where in the text: behind so many bytes of it. In a stream they can't be taken
+  // back.
   struct BrokenCall {
     int64_t index = 0;
     std::string written;
+    size_t at = 0;
   };
   const std::vector<BrokenCall>& broken_calls() const { return broken_; }
 
@@ -92,6 +94,7 @@ class AnswerReader final : public TextFilter {
   Found find_mark() const;
   size_t num_begun() const;  // bytes at the end that may become a mark
   void release(std::string_view part, std::string& text);
+  void tell(std::string_view part, std::string& text);
   void reason(std::string_view part);
   bool reads_calls() const { return !reading_->tools.empty(); }
   bool is_known_mark(std::string_view token) const;
@@ -106,6 +109,7 @@ class AnswerReader final : public TextFilter {
   bool has_trials_ = false;   // they were begun at the front of the buffer
   bool skips_space_ = false;  // behind reasoning and between calls
   std::string held_space_;    // at the end of the text: dropped where a call follows
+  size_t num_told_ = 0;       // bytes of the text
   std::string reasoning_space_;
   bool is_in_reasoning_ = false;  // the call, so far
 

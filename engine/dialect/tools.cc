@@ -70,6 +70,10 @@ OrderedJson checked_function(const OrderedJson& given, const std::string& path) 
                                                       "arguments", "strict"};
   for (const auto& item : given.items()) {
     if (std::find(kKnown.begin(), kKnown.end(), item.key()) != kKnown.end()) continue;
+    if (item.value().is_null()) {  // as if it were not there
+      out.erase(item.key());
+      continue;
+    }
     refuse_tools("{}.{}: unknown field, expected one of {}", path, item.key().substr(0, 100),
                  fmt::join(kKnown, ", "));
   }
@@ -119,7 +123,7 @@ OrderedJson checked_tools(const OrderedJson& tools) {
     const OrderedJson* const function = member(tools[i], "function");
     if (function == nullptr) refuse_tools("{}.function: missing", path);
     for (const auto& item : tools[i].items()) {
-      if (item.key() == "type" || item.key() == "function") continue;
+      if (item.key() == "type" || item.key() == "function" || item.value().is_null()) continue;
       refuse_tools("{}.{}: unknown field, expected type or function", path,
                    item.key().substr(0, 100));
     }
@@ -141,20 +145,20 @@ ToolUse tool_use(const OrderedJson& tools,
   out.several = parallel;
   if (choice && choice->mode == "none") return out;
   out.must_call = choice && choice->mode == "required";
-  std::vector<std::string> left = choice ? choice->names : std::vector<std::string>{};
+  const std::vector<std::string> asked = choice ? choice->names : std::vector<std::string>{};
   for (const OrderedJson& entry : tools) {
     const OrderedJson& function = entry["function"];
     Tool tool{.name = function["name"].get<std::string>(),
               .parameters = function["parameters"],
               .strict = function.value("strict", OrderedJson()) == OrderedJson(true)};
-    const auto asked = std::find(left.begin(), left.end(), tool.name);
-    if (choice && !choice->names.empty()) {
-      if (asked == left.end()) continue;
-      left.erase(asked);
-    }
+    if (!asked.empty() && std::find(asked.begin(), asked.end(), tool.name) == asked.end()) continue;
     out.tools.push_back(std::move(tool));
   }
-  if (!left.empty()) refuse_tools("Tool with name {} not found", left.front().substr(0, 100));
+  for (const std::string& name : asked) {
+    const auto is_it = [&](const Tool& tool) { return tool.name == name; };
+    if (std::any_of(out.tools.begin(), out.tools.end(), is_it)) continue;
+    refuse_tools("Tool with name {} not found", name.substr(0, 100));
+  }
   if (out.must_call && out.tools.empty()) {
     refuse_tools("tool_choice: a call is required, and there are no tools");
   }

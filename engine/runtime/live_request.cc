@@ -143,7 +143,7 @@ ipc::TokenEvent LiveSequence::take(const SampledToken& sampled,
 void LiveSequence::settle_calls() {
   const auto& broken = reader->broken_calls();
   for (auto call = broken.rbegin(); call != broken.rend(); ++call) {
-    result.text += call->written;
+    result.text.insert(std::min(call->at, result.text.size()), call->written);
     result.tool_calls.erase(result.tool_calls.begin() + call->index);
   }
   for (size_t i = 0; i < result.tool_calls.size(); ++i) {

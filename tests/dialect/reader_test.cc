@@ -154,6 +154,35 @@ TEST_CASE("calls of unknown tools stay text") {
   }
 }
 
+TEST_CASE("a call that breaks off is told to stand where it was written") {
+  const std::vector<Tool> tools =
+      tool_use(checked_tools(golden_turns()["tools"]), std::nullopt, true).tools;
+  const Dialects dialects{.tools = find_tool_dialect("hermes")};
+  const std::string broken = "<tool_call>{\"name\": \"ping\", \"arguments\": {\"a\": 1}";
+  const std::string answer = "First. " + broken + "] and then. " + broken;
+  for (const size_t chunk : {size_t{1}, answer.size()}) {
+    const Heard heard = hear(dialects, tools, answer, chunk);
+    REQUIRE(heard.broken.size() == 2);
+    std::string text = heard.text;
+    for (auto call = heard.broken.rbegin(); call != heard.broken.rend(); ++call) {
+      text.insert(call->at, call->written);
+    }
+    CHECK(text == answer);
+  }
+}
+
+TEST_CASE("a name twice among the allowed tools is one, and null in a tool says nothing") {
+  const OrderedJson given = {{{"type", "function"},
+                              {"strict", nullptr},
+                              {"function", {{"name", "ping"}, {"foo", nullptr}}}}};
+  const OrderedJson checked = checked_tools(given);
+  CHECK_FALSE(checked[0]["function"].contains("foo"));
+  const ipc::ToolChoice twice{.mode = "required", .names = {"ping", "ping"}};
+  CHECK(tool_use(checked, twice, true).tools.size() == 1);
+  const ipc::ToolChoice unknown{.mode = "required", .names = {"ping", "pong"}};
+  CHECK_THROWS_WITH(tool_use(checked, unknown, true), "Tool with name pong not found");
+}
+
 TEST_CASE("a long answer costs what it is long") {
   using Clock = std::chrono::steady_clock;
   const std::vector<Tool> tools =
