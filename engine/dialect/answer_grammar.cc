@@ -1,6 +1,7 @@
 #include "engine/dialect/answer_grammar.h"
 
 #include <initializer_list>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,16 +30,22 @@ class AnswerGrammar {
       : grammar_(grammar), form_(form), is_special_(is_special) {}
 
   Expr answer() {
+    using Reasoning = AnswerForm::Reasoning;
     const ReasoningDialect* const how = form_.dialects.reasoning;
-    if (how == nullptr || form_.reasoning == AnswerForm::Reasoning::kNone) return body();
-    const Expr rest = body();
-    if (form_.reasoning == AnswerForm::Reasoning::kBegun) return begun_reasoning(*how, rest);
-    if (!how->is_anywhere) {
-      return grammar_.either({rest, reasoning(*how, rest)});
+    const bool reasons = how != nullptr && form_.reasoning != Reasoning::kNone;
+    const bool reasons_again = reasons && how->is_anywhere;
+    Expr rest = body();
+    if (reasons_again || has_preambles()) {
+      const guide::Rule again = grammar_.declare("answer after a message");
+      std::vector<Expr> forms = {rest};
+      if (reasons_again) forms.push_back(reasoning(*how, grammar_.call(again)));
+      if (has_preambles()) forms.push_back(preamble(*how, grammar_.call(again)));
+      grammar_.define(again, grammar_.either(forms));
+      rest = grammar_.call(again);
     }
-    const guide::Rule again = grammar_.declare("answer after reasoning");
-    grammar_.define(again, grammar_.either({rest, reasoning(*how, grammar_.call(again))}));
-    return grammar_.call(again);
+    if (!reasons) return rest;
+    if (form_.reasoning == Reasoning::kBegun) return begun_reasoning(*how, rest);
+    return reasons_again ? rest : grammar_.either({rest, reasoning(*how, rest)});
   }
 
  private:
@@ -47,6 +54,17 @@ class AnswerGrammar {
 
   Expr reasoning(const ReasoningDialect& how, Expr rest) {
     return grammar_.sequence({space(), one_of(how.begins()), begun_reasoning(how, rest)});
+  }
+
+  // Nothing is said before what has a form of its own, or before a call that is asked for.
+  bool has_preambles() const {
+    const ReasoningDialect* const how = form_.dialects.reasoning;
+    return how != nullptr && !how->before_preamble.empty() && form_.marks_text && !form_.text &&
+           !form_.tools.must_call;
+  }
+
+  Expr preamble(const ReasoningDialect& how, Expr rest) {
+    return grammar_.sequence({space(), mark(how.before_preamble), begun_reasoning(how, rest)});
   }
 
   // `rest`: of the answer, behind the reasoning's end. Calls that end it are all of the rest.
@@ -81,7 +99,7 @@ class AnswerGrammar {
     }
     Expr said = text(/*before_calls=*/false);
     if (syntax.place == CallPlace::kMessages && !form_.text) {
-      said = grammar_.sequence({said, grammar_.optional(calls_behind(syntax.separator))});
+      said = grammar_.sequence({said, grammar_.optional(calls_behind(syntax, syntax.separator))});
     }
     return grammar_.either({said, grammar_.sequence({space(), called})});
   }
@@ -98,7 +116,9 @@ class AnswerGrammar {
     if (form_.tools.tools.empty()) return grammar_.terminal(pool.any_text());
     const CallSyntax& syntax = form_.dialects.tools->syntax;
     if (before_calls || !is_unmarked(syntax.place)) {
-      return with_silent_marks(text_without(grammar_, {opening_mark(syntax)}, is_special_));
+      std::vector<std::string_view> marks;
+      for (const CallSyntax* const each : taken_syntaxes()) marks.push_back(opening_mark(*each));
+      return with_silent_marks(text_without(grammar_, marks, is_special_));
     }
     const Regex any = pool.any_text();
     const Regex begin = opening({&syntax.begin, &syntax.call});
@@ -177,26 +197,45 @@ class AnswerGrammar {
   Expr calls() {
     if (!calls_) {
       calls_ = grammar_.declare("calls of tools");
-      grammar_.define(*calls_, calls_behind(form_.dialects.tools->syntax.begin));
+      std::vector<Expr> ways;
+      for (const CallSyntax* const each : taken_syntaxes()) {
+        ways.push_back(calls_behind(*each, each->begin));
+      }
+      grammar_.define(*calls_, grammar_.either(ways));
     }
     return grammar_.call(*calls_);
   }
 
-  // `begin`: what stands before the first.
-  Expr calls_behind(const CallParts& begin) {
-    const CallSyntax& syntax = form_.dialects.tools->syntax;
-    if (!call_) {
-      call_ = grammar_.declare("call of a tool");
-      std::vector<Expr> each;
-      for (const Tool& tool : form_.tools.tools) each.push_back(parts(syntax.call, &tool));
-      grammar_.define(*call_, grammar_.either(each));
+  // The ways to write calls that the grammar takes.
+  std::vector<const CallSyntax*> taken_syntaxes() const {
+    const ToolDialect& dialect = *form_.dialects.tools;
+    std::vector<const CallSyntax*> out = {&dialect.syntax};
+    for (const CallSyntax& also : dialect.also) {
+      if (also.is_taken) out.push_back(&also);
     }
-    const Expr one = grammar_.call(*call_);
+    return out;
+  }
+
+  // `begin`: what stands before the first. White space behind the last is nobody's: where it may
+  // stand between two calls, it would else ask for another one.
+  Expr calls_behind(const CallSyntax& syntax, const CallParts& begin) {
+    const Expr one = call(syntax);
     const Expr more = grammar_.sequence({parts(syntax.separator, nullptr), one});
     const bool several = form_.tools.several && syntax.several;
     return grammar_.sequence({parts(begin, nullptr), one,
                               grammar_.repeat(more, 0, several ? guide::kUnbounded : 0),
-                              parts(syntax.end, nullptr)});
+                              parts(syntax.end, nullptr), space()});
+  }
+
+  Expr call(const CallSyntax& syntax) {
+    const auto [place, is_new] = call_.try_emplace(&syntax, guide::Rule{});
+    if (is_new) {
+      place->second = grammar_.declare("call of a tool");
+      std::vector<Expr> each;
+      for (const Tool& tool : form_.tools.tools) each.push_back(parts(syntax.call, &tool));
+      grammar_.define(place->second, grammar_.either(each));
+    }
+    return grammar_.call(place->second);
   }
 
   Expr parts(const CallParts& list, const Tool* tool) {
@@ -274,7 +313,7 @@ class AnswerGrammar {
   Grammar& grammar_;
   const AnswerForm& form_;
   const IsSpecialToken& is_special_;
-  std::optional<guide::Rule> call_;
+  std::map<const CallSyntax*, guide::Rule> call_;
   std::optional<guide::Rule> calls_;
 };
 

@@ -171,6 +171,8 @@ struct CallSyntax {
   CallParts end{};
   CallPlace place = CallPlace::kBehindText;
   bool several = true;  // calls in one answer
+  // Of a dialect's other ways, whose calls a mark begins: the grammar takes it as well.
+  bool is_taken = false;
 };
 
 }  // namespace tgi::dialect

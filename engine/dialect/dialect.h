@@ -28,7 +28,7 @@ enum class CallIds : uint8_t {
 struct ToolDialect {
   std::string_view name;
   CallSyntax syntax;
-  // (optional) Older or looser ways of writing that are understood as well.
+  // (optional) Other ways of writing that are understood as well: older, or looser.
   std::span<const CallSyntax> also{};
   // As a reasoning dialect's: of models that have none, or that are not asked to reason.
   std::string_view before_text{};
@@ -51,6 +51,8 @@ struct ReasoningDialect {
   // What comes between the end and the answer, and before the answer's text: "" mostly.
   std::string_view after{};
   std::string_view before_text{};
+  // (optional) Before a text that other messages follow, which `end` and `after` end.
+  std::string_view before_preamble{};
   // Marks that are left out of the text wherever they stand.
   std::array<std::string_view, 6> dropped{};
   // Reasoning may begin anywhere, and several times; else at the start of an answer.

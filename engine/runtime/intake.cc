@@ -51,7 +51,8 @@ std::vector<LogitBias> resolve_bias(const std::vector<ipc::TokenBias>& asked,
   return out;
 }
 
-// An answer that is cut before it can be whole is of no use to whoever asked for its form.
+// An answer that is cut before it can be whole is of no use to whoever asked for its form or for a
+// call. What else binds it is a means of the model's, and may be cut as any text.
 void check_enough_tokens(const Request& request) {
   const int64_t enough = request.guidance->num_enough_tokens();
   if (request.max_new_tokens == 0 || request.max_new_tokens >= enough) return;
@@ -249,7 +250,7 @@ std::unique_ptr<Request> Intake::prepare(const ipc::GenerateRequest& asked) cons
                                           .reasoning = prompt.reasoning,
                                           .marks_text = prompt.marks_text,
                                           .max_reasoning_tokens = params.max_reasoning_tokens});
-    check_enough_tokens(*request);
+    if (params.guide || prompt.tools.must_call) check_enough_tokens(*request);
   }
   require_length(params, *request);
 

@@ -26,9 +26,8 @@ std::shared_ptr<const guide::Vocabulary> vocabulary() {
         if (piece.is_special) names.insert(piece.text);
       }
     };
-    for (const ToolDialect* const each : tool_dialects()) {
-      for (const CallParts* parts :
-           {&each->syntax.begin, &each->syntax.call, &each->syntax.separator, &each->syntax.end}) {
+    const auto add_all = [&](const CallSyntax& syntax) {
+      for (const CallParts* parts : {&syntax.begin, &syntax.call, &syntax.separator, &syntax.end}) {
         for (const CallPart& part : *parts) {
           for (const std::string_view mark : {part.text, part.open, part.middle,
                                               part.middle_of_json, part.value_open, part.close}) {
@@ -36,6 +35,10 @@ std::shared_ptr<const guide::Vocabulary> vocabulary() {
           }
         }
       }
+    };
+    for (const ToolDialect* const each : tool_dialects()) {
+      add_all(each->syntax);
+      for (const CallSyntax& also : each->also) add_all(also);
     }
     for (const ReasoningDialect* const each : reasoning_dialects()) {
       for (const std::string_view mark : {each->begin, each->end, each->after, each->before_text}) {

@@ -226,6 +226,8 @@ def test_every_dialect_calls(pair, dialect):
     # The mark before a text takes some tokens of this vocabulary.
     text = api.ok("/v1/chat/completions", chat_body("Go!", max_tokens=60, temperature=0, tools=TOOLS))["choices"][0]["message"]
     assert text["content"] or text["tool_calls"]
+    # No form was asked for that a token could be too few for.
+    assert api.ok("/v1/chat/completions", chat_body("Go!", max_tokens=1, temperature=0, tools=TOOLS))["usage"]["completion_tokens"] == 1
 
 
 def test_the_mark_before_a_text_is_written_and_not_told(pair, tmp_path):

@@ -18,7 +18,8 @@ template <>
 const ToolDialect& tool_dialect<"llama3_json">() {
   static constexpr ToolDialect kThis{
       .name = "llama3_json",
-      .syntax = {.call = {object("name", "parameters")},
+      .syntax = {.begin = {maybe("<|python_tag|>"), gap()},
+                 .call = {object("name", "parameters")},
                  .separator = {gap(), maybe(";"), gap()},
                  .place = CallPlace::kWholeAnswer,
                  .several = false},

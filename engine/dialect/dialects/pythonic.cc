@@ -1,4 +1,5 @@
-// Llama 3.2 and 4, ToolACE, Gemma 3: calls as a list of Python.
+// Llama 3.2 and 4, ToolACE, Gemma 3: calls as a list of Python, which Llama 4 may put between two
+// tokens.
 #include "engine/dialect/dialects/shows.h"
 
 namespace tgi::dialect {
@@ -7,10 +8,10 @@ template <>
 const ToolDialect& tool_dialect<"pythonic">() {
   static constexpr ToolDialect kThis{
       .name = "pythonic",
-      .syntax = {.begin = {mark("[")},
+      .syntax = {.begin = {maybe("<|python_start|>"), mark("[")},
                  .call = {name(), mark("("), keywords(), mark(")")},
                  .separator = {gap(), mark(","), gap()},
-                 .end = {gap(), mark("]")},
+                 .end = {gap(), mark("]"), maybe("<|python_end|>")},
                  .place = CallPlace::kWholeAnswer},
       .speaks =
           [](const ChatTemplate& chat_template) { return shows(chat_template, "[func_name1("); },
