@@ -18,6 +18,7 @@ void refuse_other_members(const OrderedJson& json,
                           const std::string& path,
                           std::initializer_list<std::string_view> known) {
   for (const auto& item : json.items()) {
+    if (item.value().is_null()) continue;  // as if it were not there
     if (std::find(known.begin(), known.end(), item.key()) != known.end()) continue;
     fail_body(fmt::format("{}.{}", path, item.key().substr(0, 100)),
               fmt::format("unknown field, expected one of {}", fmt::join(known, ", ")));
@@ -181,8 +182,11 @@ GuideParams by_structured_outputs(const OrderedJson& json, const std::string& pa
   return out.front();
 }
 
-GuideParams by_grammar(const OrderedJson& json, const std::string& path) {
-  return json.is_string() ? by_grammar_text(json, path) : by_tagged_grammar(json, path);
+// llama.cpp's clients send an empty text where they want none.
+std::optional<GuideParams> by_grammar(const OrderedJson& json, const std::string& path) {
+  if (!json.is_string()) return by_tagged_grammar(json, path);
+  if (json.get_ref<const std::string&>().empty()) return std::nullopt;
+  return by_grammar_text(json, path);
 }
 
 }  // namespace

@@ -142,7 +142,8 @@ std::span<const BodyField<ChatBody>> body_fields<ChatBody>() {
       inherited_field<C, &ReasoningFields::reasoning>(
           "reasoning", {"as OpenRouter: {effort, max_tokens, exclude, enabled}"}),
       inherited_field<C, &ReasoningFields::thinking_token_budget>(
-          "thinking_token_budget", {"as vLLM: tokens after which the reasoning is ended"}),
+          "thinking_token_budget",
+          {"as vLLM: tokens after which the reasoning is ended; -1: no limit"}),
       inherited_field<C, &ReasoningFields::include_reasoning>(
           "include_reasoning", {"as vLLM: false leaves the reasoning out of the answer"}),
       body_field<&C::chat_template_kwargs>(

@@ -19,7 +19,7 @@ template <typename... Args>
 std::string name_of_function(const OrderedJson& json, const std::string& path) {
   if (!json.is_object()) fail_body_type(path, "an object that names a function", json);
   const auto type = json.find("type");
-  if (type != json.end() && *type != OrderedJson("function")) {
+  if (type != json.end() && !type->is_null() && *type != OrderedJson("function")) {
     fail_body(path + ".type", "only functions can be chosen, expected \"function\"");
   }
   const auto function = json.find("function");
@@ -43,7 +43,7 @@ ipc::ToolChoice one_function(std::string name) {
 ipc::ToolChoice allowed_tools(const OrderedJson& json, const std::string& path) {
   if (!json.is_object()) fail_body_type(path, "an object with mode and tools", json);
   ipc::ToolChoice out;
-  if (const auto mode = json.find("mode"); mode != json.end()) {
+  if (const auto mode = json.find("mode"); mode != json.end() && !mode->is_null()) {
     read_body_value(*mode, path + ".mode", out.mode);
     if (out.mode != "auto" && out.mode != "required") {
       fail_body(path + ".mode", "expected auto or required");
@@ -132,7 +132,8 @@ ToolsAsked tools_of(const ToolFields& fields, bool supports_grammars) {
 ReasoningAsked reasoning_of(const ReasoningFields& fields) {
   ReasoningAsked out;
   out.effort = fields.reasoning_effort;
-  out.max_tokens = fields.thinking_token_budget;
+  constexpr int64_t kUnlimited = -1;  // as vLLM
+  if (fields.thinking_token_budget != kUnlimited) out.max_tokens = fields.thinking_token_budget;
   out.is_told = fields.include_reasoning.value_or(true);
   if (out.effort) check_effort(*out.effort, "reasoning_effort");
   if (fields.reasoning) {

@@ -62,6 +62,11 @@ TEST_CASE("each spelling of an answer's form reaches the daemon as the same thin
   const Row row = GENERATE(
       Row{R"("response_format": {"type": "text"})", "nothing"},
       Row{R"("response_format": null)", "nothing"},
+      Row{R"("response_format": {"type": "text", "json_schema": null})", "nothing"},
+      Row{R"("response_format": {"type": "json_object", "json_schema": null})", "json_object"},
+      Row{R"("structured_outputs": {"choice": ["x"], "structural_tag": null})", "choice x"},
+      Row{R"("structured_outputs": {"choice": ["x"], "whitespace_pattern": null})", "choice x"},
+      Row{R"("grammar": "")", "nothing"},
       Row{R"("response_format": {"type": "json_object"})", "json_object"},
       Row{R"("response_format": {"type": "json_object", "schema": {"type": "object"}})",
           R"(json_schema {"type":"object"})"},

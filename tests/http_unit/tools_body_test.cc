@@ -48,6 +48,11 @@ TEST_CASE("every spelling of tool_choice comes to a mode and names") {
       Row{R"("look")", "required", {"look"}, false},
       Row{R"({"type":"function","function":{"name":"ping"}})", "required", {"ping"}, false},
       Row{R"({"type":"function","name":"ping"})", "required", {"ping"}, false},
+      Row{R"({"type":null,"function":{"name":"ping"}})", "required", {"ping"}, false},
+      Row{R"({"type":"allowed_tools","mode":null,"tools":[{"type":null,"name":"ping"}]})",
+          "auto",
+          {"ping"},
+          true},
       Row{R"({"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[{"type":"function",)"
           R"("function":{"name":"ping"}}]}})",
           "auto",
@@ -107,6 +112,11 @@ TEST_CASE("reasoning in the words of OpenAI, OpenRouter and vLLM") {
   fields.include_reasoning = false;
   CHECK(reasoning_of(fields).max_tokens == 3);
   CHECK_FALSE(reasoning_of(fields).is_told);
+  fields.thinking_token_budget = -1;  // no limit
+  CHECK_FALSE(reasoning_of(fields).max_tokens);
+  fields.thinking_token_budget = -2;
+  CHECK_THROWS_AS(reasoning_of(fields), ApiError);
+  fields.thinking_token_budget.reset();
   fields.reasoning_effort = "ultra";
   CHECK_THROWS_AS(reasoning_of(fields), ApiError);
 }
