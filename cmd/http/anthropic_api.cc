@@ -1,5 +1,6 @@
 #include "cmd/http/anthropic_api.h"
 
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -24,7 +25,7 @@ struct Asked {
 };
 
 // Anthropic's max_tokens may be more than there is room for. Whether that was what the daemon
-// refused shows when it is asked for all that fits.
+// refused shows when it is asked for no more than fits: then there is room for less.
 Asked ask_for_message(const std::shared_ptr<Scope>& scope,
                       const MessagesBody& body,
                       ipc::GenerateRequest request) {
@@ -39,9 +40,14 @@ Asked ask_for_message(const std::shared_ptr<Scope>& scope,
     return {.generation = ask(), .fits = true};
   } catch (const ApiError& error) {
     if (error.type() != "validation" || !request.params.max_new_tokens) throw;
+    const int64_t wanted = *std::exchange(request.params.max_new_tokens, std::nullopt);
+    if (!request.params.sampling_defaults) request.params.sampling_defaults.emplace();
+    request.params.sampling_defaults->max_new_tokens = wanted;
+    Asked out{.generation = ask(), .fits = false};
+    // More than was asked for may still be a preset's.
+    if (scope->record().max_new_tokens >= wanted) throw;
+    return out;
   }
-  request.params.max_new_tokens.reset();
-  return {.generation = ask(), .fits = false};
 }
 
 struct Stop {

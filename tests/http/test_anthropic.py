@@ -138,6 +138,17 @@ def test_the_context_ends(pair, endless_model):
     assert api.ok("/v1/messages", body_of(max_tokens=4))["stop_reason"] == "max_tokens"
 
 
+def test_too_few_tokens_for_a_form_are_refused(api):
+    must = {"tools": [PING], "tool_choice": {"type": "any"}}
+    form = {"output_config": {"format": {"type": "json_schema", "schema": {"enum": ["a text that takes some tokens"]}}}}
+    for more in (must, form):
+        for stream in (False, True):
+            answer = api.post("/v1/messages", body_of(max_tokens=1, stream=stream, **more))
+            assert answer.status_code == 400, answer.text
+            assert "`max_tokens` is too few for the form" in answer.json()["error"]["message"]
+    assert api.ok("/v1/messages", body_of(max_tokens=32_000, **must))["stop_reason"] == "tool_use"
+
+
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 def test_tools_are_called_and_their_results_read(api, client, stream):
     for seed in range(4):
