@@ -71,6 +71,7 @@ Json as_json(const ModelConfig& c) {
                       scale.beta,
                       scale.positions,
                       scale.offset,
+                      scale.power,
                       layer.score_multiplier,
                       layer.has_attention,
                       layer.has_state,
