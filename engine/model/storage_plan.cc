@@ -22,24 +22,20 @@ StoragePlan::StoragePlan(const LoadedConfig& model,
 std::vector<MatrixPart> StoragePlan::parts(std::span<const TensorEntry* const> entries,
                                            Role role,
                                            Range cols) const {
-  // Rows of an embedding are only looked up; which experts a token goes to hangs on small
-  // differences of the router's few rows; and of few are the coefficients of streams and the
-  // weights of an indexer's heads.
+  // Which of the two a choice is stored as, its tensors say; and it is small.
+  if (matrix_spec(model_, *entries.front()).is_choice) {
+    return {{entries, MatrixStorage(options_.dtype)}};
+  }
+  // Rows of an embedding are only looked up.
   const bool is_embedding = role == Role::kPositionEmbedding || role == Role::kTypeEmbedding ||
                             role == Role::kLayerInputTable ||
                             (role == Role::kTokenEmbedding && is_head_apart_);
-  const bool is_choice = role == Role::kRouter || role == Role::kSharedOutputGate ||
-                         role == Role::kStreamRouter || role == Role::kIndexerWeights ||
-                         role == Role::kAttentionConnection || role == Role::kMlpConnection ||
-                         role == Role::kHeadConnection;
-  if (options_.quantization != Quantization::kNone && !is_embedding && !is_choice) {
+  if (options_.quantization != Quantization::kNone && !is_embedding) {
     return {{entries, rounded(entries, role, cols)}};
   }
   const auto storage = [&](const StoredForm& stored) {
     return storage_of(stored, cols, options_.dtype,
-                      {.f8 = keeps_.stored_f8,
-                       // What a router is stored as its tensors say, and it is small.
-                       .tables = keeps_.stored_tables && !is_choice});
+                      {.f8 = keeps_.stored_f8, .tables = keeps_.stored_tables});
   };
   std::vector<StoredForm> forms;
   std::vector<MatrixPart> parts;

@@ -40,6 +40,14 @@ MatrixKind kind_of(Role role) {
   return is_embedding ? MatrixKind::kEmbedding : MatrixKind::kLayer;
 }
 
+// Which experts a token goes to hangs on small differences of the router's few rows; and of few are
+// the coefficients of streams and the weights of an indexer's heads.
+bool is_choice(Role role) {
+  return role == Role::kRouter || role == Role::kSharedOutputGate || role == Role::kStreamRouter ||
+         role == Role::kIndexerWeights || role == Role::kAttentionConnection ||
+         role == Role::kMlpConnection || role == Role::kHeadConnection;
+}
+
 bool ends_with(std::string_view name, std::string_view tensor) {
   return !tensor.empty() && name.ends_with(tensor);
 }
@@ -219,7 +227,8 @@ MatrixSpec matrix_spec(const LoadedConfig& model, const TensorEntry& entry) {
           .transposed = entry.spec->transposed,
           .stack = stack_of(entry),
           .turns = entry.spec->turns,
-          .kind = kind_of(entry.spec->role)};
+          .kind = kind_of(entry.spec->role),
+          .is_choice = is_choice(entry.spec->role)};
 }
 
 TensorSources match_checkpoint(const LoadedConfig& model,

@@ -56,6 +56,9 @@ struct MatrixSpec {
   StackPlace stack{};
   Turns turns{};
   MatrixKind kind = MatrixKind::kLayer;
+  // Few rows that decide where a token goes. Devices hold them as numbers, however they are stored:
+  // formats may look which of both it is.
+  bool is_choice = false;
 };
 
 // What a checkpoint holds of a matrix, by its config.

@@ -103,14 +103,18 @@ AwqConfig read_awq(const Json& config) {
 bool claims(const JsonReader& config) {
   if (quant_method_of(config) != "awq") return false;
   const JsonReader quantization = quantization_of(config);
-  (void)read_awq(quantization);
+  check_left_plain(read_awq(quantization).dense_modules);
   check_quantization(quantization, kFields, "awq");
   return true;
 }
 
 bool is_quantised(const AwqConfig& awq, const MatrixSpec& spec) {
-  return spec.kind == MatrixKind::kLayer &&
-         !any_is_part_of_module(awq.dense_modules, module_name(spec));
+  return spec.kind == MatrixKind::kLayer && !is_left_plain(awq.dense_modules, module_name(spec));
+}
+
+bool is_plain(const AwqConfig& awq, const Checkpoint& checkpoint, const MatrixSpec& spec) {
+  return !is_quantised(awq, spec) ||
+         is_plain_choice(checkpoint, spec, {"qweight", "qzeros", "scales"});
 }
 
 StoredForm form_of(const Json& config, const MatrixSpec& spec) {
@@ -134,7 +138,7 @@ std::vector<const StoredTensor*> collect(const Json& config,
                                          const MatrixSpec& spec,
                                          WeightProblems& problems) {
   const AwqConfig awq = read_awq(config);
-  if (!is_quantised(awq, spec)) return collect_dense(checkpoint, spec, problems);
+  if (is_plain(awq, checkpoint, spec)) return collect_dense(checkpoint, spec, problems);
   const int64_t group_size = awq.group_size == 0 ? spec.cols : awq.group_size;
   const int64_t packed = awq.by_outputs ? spec.cols : spec.rows;
   if (spec.cols % group_size != 0 || packed % kPerWord != 0) {
@@ -203,7 +207,7 @@ HostWeight slice(const Json& config,
                  Range cols,
                  const MatrixStorage& storage) {
   const AwqConfig awq = read_awq(config);
-  if (!is_quantised(awq, spec)) {
+  if (is_plain(awq, checkpoint, spec)) {
     return slice_dense(checkpoint, spec, *tensors.front(), rows, cols);
   }
   DecodedBlock block(spec.name, rows, cols);

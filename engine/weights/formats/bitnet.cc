@@ -77,14 +77,14 @@ BitnetConfig read_bitnet(const Json& config) {
 bool claims(const JsonReader& config) {
   if (quant_method_of(config) != "bitnet") return false;
   const JsonReader quantization = quantization_of(config);
-  (void)read_bitnet(quantization);
+  check_left_plain(read_bitnet(quantization).dense_modules);
   check_quantization_part(quantization, kFields, "bitnet");
   return true;
 }
 
 bool is_quantised(const BitnetConfig& bitnet, const MatrixSpec& spec) {
   return spec.kind == MatrixKind::kLayer && spec.stack.count == 0 &&
-         !any_is_part_of_module(bitnet.dense_modules, module_name(spec));
+         !is_left_plain(bitnet.dense_modules, module_name(spec));
 }
 
 StoredForm form_of(const Json& config, const MatrixSpec& spec) {

@@ -115,18 +115,9 @@ bool is_bitsandbytes(const JsonReader& config) {
 bool claims(const JsonReader& config) {
   if (!is_bitsandbytes(config)) return false;
   const JsonReader quantization = quantization_of(config);
-  (void)read_bitsandbytes(quantization);
+  check_left_plain(read_bitsandbytes(quantization).skipped);
   check_quantization(quantization, kFields, "bitsandbytes");
   return true;
-}
-
-// transformers 5 takes a name for the first parts of a module's, also as a pattern, or for its end;
-// version 4 for any parts of it.
-bool is_named(const std::string& name, std::string_view module) {
-  if (name.empty()) return false;
-  if (is_part_of_module(name, module) || module.ends_with(name)) return true;
-  if (name.find_first_of("*+?[](){}|^$\\") == std::string::npos) return false;
-  return matches_target(fmt::format(R"(re:(?:{})(?:(?<=\.)|(?=\.|$)))", name), module);
 }
 
 // Parameters of modules that hold all experts of a layer or choose among them, and are no linears:
@@ -143,8 +134,7 @@ bool is_meant(const BitsAndBytesConfig& config, const MatrixSpec& spec) {
   if (spec.kind == MatrixKind::kHead && !config.skips_only_named) return false;
   if (spec.stack.count > 0 && !spec.stack.is_flat) return false;  // of no module
   if (config.keeps_experts && is_of_experts(module_name(spec))) return false;
-  return std::ranges::none_of(
-      config.skipped, [&](const std::string& name) { return is_named(name, module_name(spec)); });
+  return !is_left_plain(config.skipped, module_name(spec));
 }
 
 StoredForm form_of(const Json& config, const MatrixSpec& spec) {

@@ -112,13 +112,22 @@ void collect_fp4(const CompressedScheme& scheme,
   }
 }
 
+bool is_plain(const CompressedScheme* scheme,
+              const Checkpoint& checkpoint,
+              const MatrixSpec& spec) {
+  return scheme == nullptr ||
+         is_plain_choice(checkpoint, spec,
+                         {"weight_packed", "weight_scale", "weight_zero_point", "weight_g_idx",
+                          "weight_shape", "weight_global_scale"});
+}
+
 std::vector<const StoredTensor*> collect(const Json& config,
                                          const Checkpoint& checkpoint,
                                          const MatrixSpec& spec,
                                          WeightProblems& problems) {
   const CompressedConfig read = read_config(config);
   const CompressedScheme* scheme = read.scheme_of(spec);
-  if (scheme == nullptr) return collect_dense(checkpoint, spec, problems);
+  if (is_plain(scheme, checkpoint, spec)) return collect_dense(checkpoint, spec, problems);
   ArrayCollector arrays(checkpoint, spec, problems);
   if (scheme->is_fp4()) {
     collect_fp4(*scheme, spec, arrays, problems);
@@ -245,7 +254,9 @@ HostWeight slice(const Json& config,
                  const MatrixStorage& storage) {
   const CompressedConfig read = read_config(config);
   const CompressedScheme* scheme = read.scheme_of(spec);
-  if (scheme == nullptr) return slice_dense(checkpoint, spec, *tensors.front(), rows, cols);
+  if (is_plain(scheme, checkpoint, spec)) {
+    return slice_dense(checkpoint, spec, *tensors.front(), rows, cols);
+  }
   if (scheme->layout == Layout::kFloat) {
     return slice_fp8(checkpoint, spec, *find_array(tensors, "weight"),
                      *find_array(tensors, "weight_scale"), grid_of(*scheme), rows, cols, storage);

@@ -315,14 +315,22 @@ const CompressedScheme* CompressedConfig::scheme_of(const MatrixSpec& spec) cons
     return matches_target(target, module);
   };
   if (std::ranges::any_of(ignore, matches)) return nullptr;
-  // A name goes before a class of modules.
+  // Of targets in several groups the library takes the module's name, else the first pattern by its
+  // text, else its class; and of a target that is written twice the last.
+  const CompressedScheme* found = nullptr;
+  std::pair<int, std::string_view> closest;
   for (const CompressedScheme& scheme : schemes) {
-    if (std::ranges::any_of(scheme.targets, matches)) return &scheme;
+    for (const std::string& target : scheme.targets) {
+      const bool is_class = target == "Linear";
+      if (!is_class && !matches(target)) continue;
+      const int distance = is_class ? 2 : target == module ? 0 : 1;
+      const std::pair<int, std::string_view> own = {distance, target};
+      if (found != nullptr && closest < own) continue;
+      found = &scheme;
+      closest = own;
+    }
   }
-  for (const CompressedScheme& scheme : schemes) {
-    if (std::ranges::count(scheme.targets, "Linear") > 0) return &scheme;
-  }
-  return nullptr;
+  return found;
 }
 
 CompressedConfig read_compressed_config(const JsonReader& config) {

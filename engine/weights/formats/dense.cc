@@ -1,8 +1,15 @@
 // Matrices stored as one plain array each: f32, f16 or bf16.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <initializer_list>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/weights/formats/dense.h"
+#include "engine/weights/formats/stored_arrays.h"
 #include "engine/weights/weight_format.h"
 
 namespace tgi {
@@ -33,6 +40,18 @@ std::vector<const StoredTensor*> collect_dense(const Checkpoint& checkpoint,
                                 spec.transposed ? all_rows : spec.cols};
   check_stored_tensor(*tensor, spec.stack.shape_of_all(shape), problems);
   return {tensor};
+}
+
+bool is_plain_choice(const Checkpoint& checkpoint,
+                     const MatrixSpec& spec,
+                     std::initializer_list<std::string_view> arrays) {
+  if (!spec.is_choice) return false;
+  const StoredTensor* tensor = find_by_any_name(checkpoint, spec.name, spec.prefix);
+  if (tensor == nullptr || !tensor->dtype) return false;
+  return std::ranges::none_of(arrays, [&](std::string_view array) {
+    const std::string name = fmt::format("{}.{}", module_name(spec), array);
+    return find_by_any_name(checkpoint, name, spec.prefix) != nullptr;
+  });
 }
 
 HostWeight slice_dense(const Checkpoint& checkpoint,

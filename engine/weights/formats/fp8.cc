@@ -116,14 +116,18 @@ bool claims(const JsonReader& config) {
   const std::string method = quant_method_of(config);
   if (method != "fp8" && method != "fbgemm_fp8") return false;
   const JsonReader quantization = quantization_of(config);
-  (void)read_fp8(quantization);
+  check_left_plain(read_fp8(quantization).dense_modules);
   check_quantization(quantization, kFields, method);
   return true;
 }
 
 bool is_quantised(const Fp8Config& fp8, const MatrixSpec& spec) {
-  return spec.kind == MatrixKind::kLayer &&
-         !any_is_part_of_module(fp8.dense_modules, module_name(spec));
+  return spec.kind == MatrixKind::kLayer && !is_left_plain(fp8.dense_modules, module_name(spec));
+}
+
+bool is_plain(const Fp8Config& fp8, const Checkpoint& checkpoint, const MatrixSpec& spec) {
+  return !is_quantised(fp8, spec) ||
+         is_plain_choice(checkpoint, spec, {"weight_scale", "weight_scale_inv"});
 }
 
 StoredForm form_of(const Json& config, const MatrixSpec& spec) {
@@ -137,7 +141,7 @@ std::vector<const StoredTensor*> collect(const Json& config,
                                          const MatrixSpec& spec,
                                          WeightProblems& problems) {
   const Fp8Config fp8 = read_fp8(config);
-  if (!is_quantised(fp8, spec)) return collect_dense(checkpoint, spec, problems);
+  if (is_plain(fp8, checkpoint, spec)) return collect_dense(checkpoint, spec, problems);
   ArrayCollector arrays(checkpoint, spec, problems);
   arrays.require("weight", {"F8_E4M3"}, {{spec.rows, spec.cols}});
   const std::vector<int64_t> grid = fp8.grid.shape(spec.rows, spec.cols);
@@ -160,7 +164,7 @@ HostWeight slice(const Json& config,
                  Range cols,
                  const MatrixStorage& storage) {
   const Fp8Config fp8 = read_fp8(config);
-  if (!is_quantised(fp8, spec)) {
+  if (is_plain(fp8, checkpoint, spec)) {
     return slice_dense(checkpoint, spec, *tensors.front(), rows, cols);
   }
   const StoredTensor* scale = find_array(tensors, "weight_scale");

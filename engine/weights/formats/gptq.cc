@@ -130,6 +130,11 @@ bool is_quantised(const GptqConfig& gptq, const MatrixSpec& spec) {
   return gptq.modules.empty() || any_is_part_of_module(gptq.modules, module_name(spec));
 }
 
+bool is_plain(const GptqConfig& gptq, const Checkpoint& checkpoint, const MatrixSpec& spec) {
+  return !is_quantised(gptq, spec) ||
+         is_plain_choice(checkpoint, spec, {"qweight", "qzeros", "scales", "g_idx", "B", "s"});
+}
+
 StoredForm form_of(const Json& config, const MatrixSpec& spec) {
   const GptqConfig gptq = read_gptq(config);
   if (!is_quantised(gptq, spec)) return {};
@@ -145,7 +150,7 @@ std::vector<const StoredTensor*> collect(const Json& config,
                                          const MatrixSpec& spec,
                                          WeightProblems& problems) {
   const GptqConfig gptq = read_gptq(config);
-  if (!is_quantised(gptq, spec)) return collect_dense(checkpoint, spec, problems);
+  if (is_plain(gptq, checkpoint, spec)) return collect_dense(checkpoint, spec, problems);
   if (gptq.is_marlin) return collect_marlin(checkpoint, spec, gptq.group_size, problems);
   const int64_t per_words = gptq.per_words();
   const int64_t group_size = gptq.group_size == 0 ? spec.cols : gptq.group_size;
@@ -282,7 +287,7 @@ HostWeight slice(const Json& config,
                  Range cols,
                  const MatrixStorage& storage) {
   const GptqConfig gptq = read_gptq(config);
-  if (!is_quantised(gptq, spec)) {
+  if (is_plain(gptq, checkpoint, spec)) {
     return slice_dense(checkpoint, spec, *tensors.front(), rows, cols);
   }
   DecodedBlock block(spec.name, rows, cols);

@@ -144,16 +144,7 @@ bool is_mixed(const JsonReader& settings) {
   return settings.has("quant_algo") && ascii_upper(settings.string("quant_algo")) == kMixed;
 }
 
-// Text models within others are named from the outermost on there, and by themselves here.
 constexpr std::string_view kTextModel = "language_model.";
-
-std::string without_outer(std::string name) {
-  const size_t at = name.find(kTextModel);
-  if (at != std::string::npos && (at == 0 || name[at - 1] == '.')) {
-    name.erase(at, kTextModel.size());
-  }
-  return name;
-}
 
 // What settings may call a matrix: its module or, where they were made for engines that fuse
 // several, the one that those would have in its place.
@@ -310,12 +301,16 @@ StoredForm form_of(const Json& config, const MatrixSpec& spec) {
   return fp8_form("modelopt, fp8", fp8_grid(*algo), spec.cols);
 }
 
+bool is_plain(std::optional<Algo> algo, const Checkpoint& checkpoint, const MatrixSpec& spec) {
+  return !algo || is_plain_choice(checkpoint, spec, {"weight_scale", "weight_scale_2"});
+}
+
 std::vector<const StoredTensor*> collect(const Json& config,
                                          const Checkpoint& checkpoint,
                                          const MatrixSpec& spec,
                                          WeightProblems& problems) {
   const std::optional<Algo> algo = algo_of(config, spec);
-  if (!algo) return collect_dense(checkpoint, spec, problems);
+  if (is_plain(algo, checkpoint, spec)) return collect_dense(checkpoint, spec, problems);
   ArrayCollector arrays(checkpoint, spec, problems);
   const int64_t group_size = group_size_of(*algo);
   if (group_size > 0 && spec.cols % group_size != 0) {
@@ -345,7 +340,9 @@ HostWeight slice(const Json& config,
                  Range cols,
                  const MatrixStorage& storage) {
   const std::optional<Algo> algo = algo_of(config, spec);
-  if (!algo) return slice_dense(checkpoint, spec, *tensors.front(), rows, cols);
+  if (is_plain(algo, checkpoint, spec)) {
+    return slice_dense(checkpoint, spec, *tensors.front(), rows, cols);
+  }
   const StoredTensor& weight = *find_array(tensors, "weight");
   const StoredTensor& scales = *find_array(tensors, "weight_scale");
   const int64_t group_size = group_size_of(*algo);

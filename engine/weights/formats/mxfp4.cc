@@ -36,7 +36,7 @@ constexpr auto kFields = std::to_array<KnownField>({
 bool claims(const JsonReader& config) {
   if (quant_method_of(config) != "mxfp4") return false;
   const JsonReader quantization = quantization_of(config);
-  (void)quantization.strings_or_empty("modules_to_not_convert");
+  check_left_plain(quantization.strings_or_empty("modules_to_not_convert"));
   check_quantization(quantization, kFields, "mxfp4");
   return true;
 }
@@ -45,7 +45,7 @@ bool is_quantised(const Json& config, const MatrixSpec& spec) {
   if (spec.kind != MatrixKind::kLayer || spec.stack.count == 0) return false;
   const std::vector<std::string> plain =
       quantization_of(config).strings_or_empty("modules_to_not_convert");
-  return !any_is_part_of_module(plain, module_name(spec));
+  return !is_left_plain(plain, module_name(spec));
 }
 
 StoredForm form_of(const Json& config, const MatrixSpec& spec) {

@@ -195,7 +195,7 @@ TorchaoScheme read_scheme(const JsonReader& quantization) {
 bool claims(const JsonReader& config) {
   if (quant_method_of(config) != "torchao") return false;
   const JsonReader quantization = quantization_of(config);
-  (void)quantization.strings_or_empty("modules_to_not_convert");
+  check_left_plain(quantization.strings_or_empty("modules_to_not_convert"));
   if (quantization.has("quant_type") && quantization.json().at("quant_type").is_string()) {
     unsupported(quantization, "quant_type", quantization.string("quant_type"),
                 "objects of torchao 0.15 and later; older ones are Python objects in .bin files: "
@@ -213,7 +213,12 @@ bool is_quantised(const Json& config, const MatrixSpec& spec) {
   if (spec.kind != MatrixKind::kLayer || spec.stack.count > 0) return false;
   const std::vector<std::string> plain =
       quantization_of(config).strings_or_empty("modules_to_not_convert");
-  return !any_is_part_of_module(plain, module_name(spec));
+  return !is_left_plain(plain, spec.name);  // it is the tensor that is named there
+}
+
+bool is_plain(const Json& config, const Checkpoint& checkpoint, const MatrixSpec& spec) {
+  return !is_quantised(config, spec) ||
+         is_plain_choice(checkpoint, spec, {kQData, kScale, kZeroPoint});
 }
 
 TorchaoScheme scheme_of(const Json& config) {
@@ -239,7 +244,7 @@ std::vector<const StoredTensor*> collect(const Json& config,
                                          const Checkpoint& checkpoint,
                                          const MatrixSpec& spec,
                                          WeightProblems& problems) {
-  if (!is_quantised(config, spec)) return collect_dense(checkpoint, spec, problems);
+  if (is_plain(config, checkpoint, spec)) return collect_dense(checkpoint, spec, problems);
   const TorchaoScheme scheme = scheme_of(config);
   const std::vector<int64_t> grid = grid_of(scheme).shape(spec.rows, spec.cols);
   if (scheme.group_size > 0 && spec.cols % scheme.group_size != 0) {
@@ -299,7 +304,7 @@ HostWeight slice(const Json& config,
                  Range rows,
                  Range cols,
                  const MatrixStorage& storage) {
-  if (!is_quantised(config, spec)) {
+  if (is_plain(config, checkpoint, spec)) {
     return slice_dense(checkpoint, spec, *tensors.front(), rows, cols);
   }
   const TorchaoScheme scheme = scheme_of(config);
