@@ -307,24 +307,17 @@ void name_bare(ModelReader& model,
 namespace {
 
 void name_qkv(ModelReader& model, bool is_rotated) {
-  const auto heads = model.config.at("num_attention_heads").get<int64_t>();
-  const auto kv_heads = model.config.at("num_key_value_heads").get<int64_t>();
   const auto head_dim = model.config.at("head_dim").get<int64_t>();
-  const int64_t q_rows = heads * head_dim;
-  const int64_t kv_rows = kv_heads * head_dim;
-  const bool is_one = model.find_layer_with("attn_qkv.weight").has_value();
-  const auto add = [&](const char* part, const char* name, int64_t num_heads, int64_t first,
-                       bool rotates) {
-    const int64_t rows = num_heads * head_dim;
+  const auto add = [&](const char* part, const char* name, const char* heads) {
+    const auto num_heads = model.config.at(heads).get<int64_t>();
     RowOrder order;
-    if (is_one) order = rows_of(first, rows);
-    if (rotates) order = rotated_heads("heads", num_heads, rows, is_one ? first : 0);
-    model.name(is_one ? "blk.{layer}.attn_qkv" : std::string("blk.{layer}.") + part,
+    if (is_rotated) order = rotated_heads("heads", num_heads, num_heads * head_dim);
+    model.name(std::string("blk.{layer}.") + part,
                std::string("model.layers.{layer}.self_attn.") + name, order);
   };
-  add("attn_q", "q_proj", heads, 0, is_rotated);
-  add("attn_k", "k_proj", kv_heads, q_rows, is_rotated);
-  add("attn_v", "v_proj", kv_heads, q_rows + kv_rows, false);
+  add("attn_q", "q_proj", "num_attention_heads");
+  add("attn_k", "k_proj", "num_key_value_heads");
+  model.name("blk.{layer}.attn_v", "model.layers.{layer}.self_attn.v_proj");
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "engine/gguf/fused_rules.h"
 
 namespace tgi::gguf {
 namespace {
@@ -76,8 +77,8 @@ class IndexMaker {
     }
     if (rule.change != Change::kNone && name.suffix != ".bias")
       entry["change"] = change_name(rule.change);
-    if (rule.order.rows) add_order(rule.order, tensor, entry, shape);
     const bool is_stack = full.find(kExpert) != std::string::npos;
+    if (rule.order.rows) add_order(rule.order, tensor, is_stack ? 1 : 0, entry, shape);
     if (shape.size() >= (is_stack ? 3 : 2)) types_[full] = tensor.type->name;
     if (!is_stack) {
       entry["shape"] = shape;
@@ -117,9 +118,10 @@ class IndexMaker {
 
   void add_order(const RowOrder& order,
                  const GgufTensor& tensor,
+                 size_t dimension,
                  Json& entry,
                  std::vector<int64_t>& shape) {
-    const int64_t num_rows = tensor.shape.front();
+    const int64_t num_rows = tensor.shape.at(dimension);
     if (order.count < 1 || order.count > num_rows) {
       throw Error(Code::kInvalidArgument,
                   fmt::format("tensor {} has {} rows; the fields of its architecture ask for {}",
@@ -127,7 +129,7 @@ class IndexMaker {
     }
     if (!orders_.contains(order.name)) orders_[order.name] = order.rows();
     entry["order"] = order.name;
-    shape.front() = static_cast<int64_t>(orders_[order.name].size());
+    shape.at(dimension) = static_cast<int64_t>(orders_[order.name].size());
   }
 
   void put(const std::string& name, Json entry) {
@@ -312,6 +314,18 @@ void ModelReader::check_all_read() const {
                           fmt::join(unknown, ", ")));
 }
 
+std::vector<TensorRule> ModelReader::rules_for(std::string_view stem,
+                                               std::string_view layer,
+                                               const GgufTensor& tensor) const {
+  std::vector<TensorRule> out;
+  for (const TensorRule& rule : rules) {
+    if (rule.stored != stem) continue;
+    if (!rule.beside.empty() && !has_tensor(fmt::format("blk.{}.{}", layer, rule.beside))) continue;
+    out.push_back(rule);
+  }
+  return out.empty() ? rules_of_parts(*this, stem, layer, tensor) : out;
+}
+
 TensorIndex ModelReader::make_index() const {
   IndexMaker index;
   std::vector<std::string> unknown;
@@ -319,8 +333,7 @@ TensorIndex ModelReader::make_index() const {
     const StoredName name = split(tensor.name);
     if (is_ignored(name.stem, name.layer)) continue;
     bool is_named = false;
-    for (const TensorRule& rule : rules) {
-      if (rule.stored != name.stem) continue;
+    for (const TensorRule& rule : rules_for(name.stem, name.layer, tensor)) {
       index.add(rule, name, tensor);
       is_named = true;
     }

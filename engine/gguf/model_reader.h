@@ -51,6 +51,7 @@ struct TensorRule {
   // says.
   std::string stored_suffix = ".bias";
   std::vector<int64_t> shape_of_weight{};  // (optional) the same as `shape`, but not of a bias
+  std::string beside{};  // (optional) only in layers that have this tensor: "ssm_out.weight"
 };
 
 struct TensorIndex {
@@ -117,6 +118,8 @@ class ModelReader {
     rules.push_back({std::string(stored), std::string(name), std::move(order), change});
   }
   std::vector<TensorRule> rules;
+  // Rows of q for each column of attn_output: 2 where a gate is among them.
+  int64_t q_rows_of_output = 1;
   // A tensor of one number, with that shape, which files have as a field.
   void state_number(std::string_view name, double value, const std::vector<int64_t>& shape) {
     numbers_[std::string(name)] = {{"value", value}, {"shape", shape}};
@@ -132,6 +135,9 @@ class ModelReader {
   int64_t one_of(const std::vector<int64_t>& all, std::string_view key) const;
   std::optional<std::string> asked(std::string_view key);
   bool is_ignored(std::string_view stem, const std::string& layer) const;
+  std::vector<TensorRule> rules_for(std::string_view stem,
+                                    std::string_view layer,
+                                    const GgufTensor& tensor) const;
 
   const GgufMetadata& metadata_;
   std::span<const GgufTensor> tensors_;
@@ -240,7 +246,7 @@ Json read_layer_types(ModelReader& model,
 // The same with its window; false: the file has none.
 bool read_windows(ModelReader& model, int64_t pattern, WindowOrder order = WindowOrder::kFullLast);
 
-// Names of Llama's block. Files may have q, k and v as one tensor.
+// Names of Llama's block.
 void name_outer(ModelReader& model, Change norm = Change::kNone);
 void name_attention(ModelReader& model);
 void name_rotated_attention(ModelReader& model);  // with rotated_heads
@@ -249,7 +255,7 @@ void name_norms(ModelReader& model, Change norm = Change::kNone);       // one b
 void name_four_norms(ModelReader& model, Change norm = Change::kNone);  // and one after
 void name_post_norms(ModelReader& model);  // one after each branch only
 void name_mlp(ModelReader& model, const std::string& mlp = kMlp);
-// q, k, v and o of `attention`, which are four tensors in every file.
+// q, k, v and o of `attention`.
 void name_projections(ModelReader& model, const std::string& attention);
 void name_decoder(ModelReader& model, Change norm = Change::kNone);  // all of the block
 

@@ -20,6 +20,14 @@ void read_ernie4_5(ModelReader& model) {
   name_decoder(model);
 }
 
+// A model that reads pages; of its block halves are rotated.
+void read_paddleocr(ModelReader& model) {
+  read_decoder(model, "PaddleOCRTextModel", "paddleocr_vl_text");
+  model.pass_over("rope.dimension_sections");
+  model.config["use_bias"] = model.has_tensor("blk.0.attn_output.bias");
+  name_decoder(model);
+}
+
 void read_exaone4(ModelReader& model) {
   read_decoder(model, "Exaone4ForCausalLM", "exaone4");
   if (!read_windows(model, 4)) model.config["sliding_window"] = nullptr;
@@ -39,6 +47,15 @@ void read_hunyuan_dense(ModelReader& model) {
   model.name("blk.{layer}.attn_q_norm", "model.layers.{layer}.self_attn.query_layernorm");
   model.name("blk.{layer}.attn_k_norm", "model.layers.{layer}.self_attn.key_layernorm");
   name_mlp(model);
+}
+
+// Its models of images: positions of text are alike in every section. The base is not stretched yet
+// here.
+void read_hunyuan_vl(ModelReader& model) {
+  model.pass_over("rope.dimension_sections");
+  read_hunyuan_dense(model);
+  const auto alpha = model.find_number("rope.scaling.alpha");
+  if (alpha) model.config["rope_scaling"] = {{"rope_type", "dynamic"}, {"alpha", *alpha}};
 }
 
 // Hunyuan's block, whose norms of the heads of q and k come after the rotation. Neighbours are

@@ -16,7 +16,8 @@ std::string read_pattern(const ModelReader& model, int64_t num_layers) {
     const auto has = [&](const char* tensor) {
       return model.has_tensor(fmt::format("blk.{}.{}.weight", layer, tensor));
     };
-    out += has("ssm_in") ? 'M' : has("attn_q") ? '*' : has("ffn_gate_inp") ? 'E' : '-';
+    const bool has_attention = has("attn_q") || has("attn_qkv");
+    out += has("ssm_in") ? 'M' : has_attention ? '*' : has("ffn_gate_inp") ? 'E' : '-';
   }
   return out;
 }

@@ -13,6 +13,8 @@ namespace tgi::gguf {
 
 namespace {
 
+constexpr const char* kStateOutput = "ssm_out.weight";  // of the delta rule's layers alone
+
 struct DeltaSizes {
   int64_t num_key_heads;
   int64_t num_value_heads;
@@ -70,7 +72,7 @@ RowOrder half_of_groups(const DeltaSizes& sizes, int64_t half) {
 
 Json read_mixer_types(const ModelReader& model) {
   Json out = Json::array();
-  for (const bool has_state : layers_with(model, "ssm_out.weight")) {
+  for (const bool has_state : layers_with(model, kStateOutput)) {
     out.push_back(has_state ? "linear_attention" : "full_attention");
   }
   return out;
@@ -104,7 +106,11 @@ void read_delta(ModelReader& model, bool take_turns) {
   name_qk_norms(model, Change::kPlusOne);
   const std::string rule = layer + "linear_attn.";
   const RowOrder order = needs_own_keys ? with_own_keys(sizes) : RowOrder{};
-  model.name("blk.{layer}.attn_qkv", rule + "in_proj_qkv", order);
+  model.rules.push_back({.stored = "blk.{layer}.attn_qkv",
+                         .name = rule + "in_proj_qkv",
+                         .order = order,
+                         .beside = kStateOutput});
+  model.q_rows_of_output = 2;  // in the other layers, where heads have gates
   model.rules.push_back({.stored = "blk.{layer}.ssm_conv1d",
                          .name = rule + "conv1d",
                          .order = order,

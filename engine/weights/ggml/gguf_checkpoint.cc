@@ -97,7 +97,7 @@ class GgufCheckpoint final : public Checkpoint {
       record.bytes = record.bytes.subspan(entry["expert"].get<size_t>() * size, size);
     }
     if (entry.contains("order")) record.tensor.row_order = orders_.at(entry["order"]);
-    check_rows(record, stored);
+    check_rows(record, entry, stored);
     check_size(record, entry, stored, turn);
     const bool is_vector = record.tensor.shape.size() != 2;  // or the kernel of a convolution
     if (turn != nullptr) {
@@ -122,10 +122,16 @@ class GgufCheckpoint final : public Checkpoint {
     kept.bytes = std::as_bytes(std::span(kept.decoded));
   }
 
+  // Of the matrix, or of one of a stack of them.
+  static int64_t rows_of_one(const Json& entry, const Stored& stored) {
+    const std::vector<int64_t>& shape = stored.tensor.shape;
+    return entry.contains("expert") && shape.size() > 1 ? shape[1] : shape.front();
+  }
+
   // Every row that the order names is stored.
-  static void check_rows(const Record& record, const Stored& stored) {
+  static void check_rows(const Record& record, const Json& entry, const Stored& stored) {
     if (record.tensor.row_order.empty()) return;
-    const int64_t num_rows = stored.tensor.shape.front();
+    const int64_t num_rows = rows_of_one(entry, stored);
     for (const int32_t row : record.tensor.row_order) {
       if (row >= 0 && row < num_rows) continue;
       throw Error(Code::kInvalidArgument,
@@ -139,11 +145,10 @@ class GgufCheckpoint final : public Checkpoint {
                          const Json& entry,
                          const Stored& stored,
                          const Stored* turn) {
-    const int64_t num_rows = stored.tensor.shape.front();
     int64_t count = stored.tensor.num_elements();
-    if (entry.contains("expert")) count /= num_rows;
+    if (entry.contains("expert")) count /= stored.tensor.shape.front();
     if (const auto& order = record.tensor.row_order; !order.empty()) {
-      count = count / num_rows * static_cast<int64_t>(order.size());
+      count = count / rows_of_one(entry, stored) * static_cast<int64_t>(order.size());
     }
     if (turn != nullptr) count += turn->tensor.num_elements();
     if (record.tensor.num_elements() == count) return;
