@@ -97,7 +97,7 @@ GuideCompiler::GuideCompiler(const Tokenizer& tokenizer,
       end_token_ids_(std::move(end_token_ids)),
       dialects_(dialects),
       is_special_(dialect::special_tokens_of(tokenizer)),
-      has_vocabulary_(tokenizer.running_text(false) == nullptr) {}
+      has_vocabulary_(tokenizer.has_token_bytes()) {}
 
 std::shared_ptr<const guide::Vocabulary> GuideCompiler::vocabulary() {
   if (!has_vocabulary_) {

@@ -38,10 +38,14 @@ class Tokenizer {
   // business. An id outside the vocabulary appends nothing.
   virtual void append_bytes(int32_t id, bool at_start, std::string& out) const = 0;
 
-  // For tokenizers whose tokens have no bytes of their own, so that append_bytes tells how one
-  // looks alone; null for all others. It must not outlive the tokenizer. at_start: as append_bytes
-  // has it.
+  // For tokenizers that write a token by those around it, or the last one unlike the others; null
+  // for all whose texts are what append_bytes adds up to. It must not outlive the tokenizer.
+  // at_start: as append_bytes has it.
   virtual std::unique_ptr<RunningText> running_text(bool /*at_start*/) const { return nullptr; }
+
+  // Whether append_bytes says what a token adds to a text that goes on; else only how it looks
+  // alone.
+  virtual bool has_token_bytes() const { return running_text(false) == nullptr; }
 
   // The whole of `ids` as text, byte errors replaced by U+FFFD.
   virtual std::string decode(std::span<const int32_t> ids, bool skip_special) const = 0;

@@ -1,4 +1,6 @@
 // Malformed and unknown tokenizer files: a typed error that says where, never a crash.
+#include <fmt/format.h>
+
 #include <functional>
 #include <map>
 
@@ -180,6 +182,34 @@ TEST_CASE("add_bos_token counts where the post-processor says nothing") {
     "TemplateProcessing", "single": [{"Sequence": {"id": "A", "type_id": 0}}],
     "special_tokens": {}}})");
   CHECK(load_contents("tokenizer.json", with_template, config)->encode("ab", true) == alone);
+}
+
+TEST_CASE("tokens that tokenizer_config.json alone names come behind all others") {
+  const auto ids = [](const std::string& text, const std::string& config) {
+    return load_contents("tokenizer.json", changed_file("{}"), config)->encode(text, false);
+  };
+  const auto plain = load_contents("tokenizer.json", changed_file("{}"), "");
+  const int32_t next = plain->vocab_size();
+  const auto a = plain->encode("a", false);
+  const auto with = [&](int32_t id) {
+    std::vector<int32_t> out = a;
+    out.push_back(id);
+    return out;
+  };
+  for (const char* key : {"additional_special_tokens", "extra_special_tokens"}) {
+    const std::string config = fmt::format(R"({{"{}": ["<Y>", {{"content": "<X>"}}]}})", key);
+    CHECK(ids("a<Y>", config) == with(next));
+    CHECK(ids("a<X>", config) == with(next + 1));
+    const auto tokenizer = load_contents("tokenizer.json", changed_file("{}"), config);
+    CHECK(tokenizer->is_special(next));
+    CHECK(!tokenizer->is_special(next + 1));
+    CHECK(tokenizer->vocab_size() == next + 2);
+  }
+  const std::string named = R"({"extra_special_tokens": {"image_token": "<X>"}})";
+  CHECK(ids("a<X>", named) == ids("a<X>", ""));
+  const std::string split = R"({"additional_special_tokens": ["<Y>"],
+      "split_special_tokens": true})";
+  CHECK(ids("a<Y>", split) == ids("a<Y>", ""));
 }
 
 TEST_CASE("configuration decides about bos, eos and added tokens of a tokenizer.model") {

@@ -90,7 +90,7 @@ TEST_CASE("where a token's text depends on others a running text adds up to the 
     const std::string changed = Json{{"decoder", variant["set"].value("decoder", Json())}}.dump();
     const auto tokenizer = load_contents(
         "tokenizer.json", changed_golden(variant["base"].get<std::string>(), changed), "");
-    if (tokenizer->running_text(true) == nullptr) continue;
+    if (tokenizer->has_token_bytes()) continue;
     ++num_running;
     INFO(changed);
     for (const std::vector<int32_t>& ids : random_ids(*tokenizer, 400, false)) {

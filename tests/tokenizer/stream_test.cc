@@ -121,6 +121,14 @@ TEST_CASE("ChatGLM's class puts tokens behind the pieces, and two of them before
   CHECK(chat->is_special(first + 8));
 }
 
+TEST_CASE("a word's end is a space while an answer runs on, and nothing at its end") {
+  using Pieces = std::vector<std::string>;
+  const std::string word_ends = R"([{"type": "BPEDecoder", "suffix": "a"}])";
+  CHECK(released(word_ends, {"b", "a", "b", "a"}, {}) == Pieces{"b", "", " b", "", ""});
+  CHECK(released(word_ends, {"a", "b"}, {" "}) == Pieces{"", ""});
+  CHECK(released(word_ends, {"b", "a"}, {" "}) == Pieces{"b", "", ""});
+}
+
 TEST_CASE("a word's end is a space while a text runs on, and nothing at its end") {
   const auto tokenizer = load_contents("tokenizer.json", changed_golden("spm_bpe", R"({
     "decoder": {"type": "BPEDecoder", "suffix": "a"}})"),
@@ -128,6 +136,12 @@ TEST_CASE("a word's end is a space while a text runs on, and nothing at its end"
   const std::vector<int32_t> ids(2, *tokenizer->id_of("a"));
   CHECK(tokenizer->decode(ids, false) == " ");
   CHECK(streamed(*tokenizer, ids) == "  ");
+  CHECK(tokenizer->has_token_bytes());
+  const auto running = tokenizer->running_text(true);
+  std::string text;
+  for (const int32_t id : ids) running->push(id, text);
+  running->finish(text);
+  CHECK(text == " ");
 }
 
 TEST_CASE("appended bytes add up to the decoded text with released tokenizers") {

@@ -39,7 +39,8 @@ void AddedTokens::add(AddedToken token) {
   by_id_[token.id] = std::move(token);
 }
 
-void AddedTokens::build() {
+void AddedTokens::build(bool splits_special) {
+  splits_special_ = splits_special;
   for (const auto& [id, token] : by_id_) {
     if (token.normalized_content.empty()) continue;
     Finder& finder = finders_[token.normalized ? 1 : 0];
@@ -111,6 +112,7 @@ std::vector<TextPart> AddedTokens::split(std::string_view text, bool normalized)
     TextRange match{at, at + entry->text.size()};
     at = match.end;
     const AddedToken& token = *entry->token;
+    if (splits_special_ && token.special) continue;
     if (token.single_word && !stands_alone(text, match)) continue;
     if (token.lstrip) match.begin = std::max(trailing_space(text.substr(0, match.begin)), done);
     if (token.rstrip) match.end += leading_space(text.substr(match.end));

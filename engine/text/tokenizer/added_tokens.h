@@ -37,8 +37,8 @@ class AddedTokens {
   // A later token with the same content or id as an earlier one takes its place.
   void add(AddedToken token);
 
-  // Call once, after the last add and before split.
-  void build();
+  // Call once, after the last add and before split. splits_special: special tokens are text.
+  void build(bool splits_special = false);
 
   // Cuts `text` at the tokens that are looked for in normalised text, or at the others. Leftmost
   // first, the longest of those that begin at one place. REQUIRES: valid UTF-8.
@@ -64,6 +64,7 @@ class AddedTokens {
   std::unordered_map<int32_t, AddedToken> by_id_;
   std::unordered_map<std::string, int32_t> by_content_;
   int32_t highest_id_ = -1;
+  bool splits_special_ = false;
   Finder finders_[2];            // [normalized]
   std::unique_ptr<Regex> word_;  // when some token has single_word
 };

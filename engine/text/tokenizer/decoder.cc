@@ -10,6 +10,7 @@ Decoder::Decoder(const JsonReader& component) : words_(false) {
     steps_.push_back(make_decoder_step(each, type, state));
   });
   is_token_wise_ = state.is_token_wise;
+  ends_unlike_ = state.ends_unlike;
 }
 
 DecoderRun Decoder::run(bool at_start) const {
@@ -24,7 +25,14 @@ void Decoder::append(std::string_view token, bool at_start, std::string& out) co
     out += token;
     return;
   }
-  RunningToken running{.text = std::string(token), .at_start = at_start};
+  append({.text = std::string(token), .at_start = at_start}, out);
+}
+
+void Decoder::append_last(std::string_view token, bool at_start, std::string& out) const {
+  append({.text = std::string(token), .at_start = at_start, .is_last = true}, out);
+}
+
+void Decoder::append(RunningToken running, std::string& out) const {
   for (const auto& step : steps_) step->stream(running);
   out += running.text;
 }

@@ -282,6 +282,7 @@ std::unique_ptr<DecoderStep> make_bpe(const JsonReader& component, DecoderState&
   }
   note_counted_tokens(state);
   note_looked_for(suffix, state);
+  if (!state.is_whole) state.ends_unlike = true;
   return std::make_unique<BpeStep>(std::move(suffix), state);
 }
 

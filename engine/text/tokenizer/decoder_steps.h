@@ -1,5 +1,5 @@
 // The steps of decoder.h. Each says what it does to all tokens, as the library has it, and what to
-// one token of a running text, of which neither the first nor the last is seen; where that can't be
+// one token of a running text, of which the others are not seen; where that can't be
 // said of one token by itself, the running text goes through runs (decoder_runs.h). Immutable.
 #pragma once
 
@@ -19,6 +19,7 @@ struct RunningToken {
   std::string text;
   bool at_start = false;  // it is the first of the text after all
   bool is_byte = false;   // a byte, maybe inside a character
+  bool is_last = false;   // no other follows
 };
 
 class DecoderStep {
@@ -37,6 +38,7 @@ struct DecoderState {
   bool is_whole = false;   // one text is left: Fuse or ByteLevel
   // What a token adds to the text can be said of it alone.
   bool is_token_wise = true;
+  bool ends_unlike = false;  // of the last one that is something else
 };
 
 // The step that `component`, of this type, is behind others that made `state`, to which it adds

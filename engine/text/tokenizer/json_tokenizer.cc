@@ -41,6 +41,8 @@ JsonTokenizer::JsonTokenizer(TokenizerJson parsed, const TokenizerConfig& config
       post_processor_(read_component<PostProcessor>(JsonReader(parsed.tree, ""), "post_processor")),
       decoder_(read_component<Decoder>(JsonReader(parsed.tree, ""), "decoder")) {
   add_added_tokens(parsed);
+  if (!parsed.is_ranked) add_extra_tokens(config);
+  added_.build(config.split_special_tokens);
   find_special_copies();
   if (post_processor_.adds_nothing()) add_configured_ends(config);
 }
@@ -67,10 +69,7 @@ void JsonTokenizer::add_configured_ends(const TokenizerConfig& config) {
 // Among ranks the special tokens have ids of their own.
 void JsonTokenizer::add_added_tokens(const TokenizerJson& parsed) {
   const JsonReader document(parsed.tree, "");
-  if (!document.has("added_tokens")) {
-    added_.build();
-    return;
-  }
+  if (!document.has("added_tokens")) return;
   const Vocabulary& vocabulary = model_->vocabulary();
   auto next_id = static_cast<int64_t>(vocabulary.size());
   for (const JsonReader& member : component_list(document, "added_tokens")) {
@@ -97,12 +96,31 @@ void JsonTokenizer::add_added_tokens(const TokenizerJson& parsed) {
       log_warn("token has another id than tokenizer.json says",
                {{"token", token.content}, {"says", written}, {"has", token.id}});
     }
-    token.normalized_content = token.content;
-    bool at_start = true;
-    if (token.normalized) normalizer_.apply(token.normalized_content, at_start);
-    added_.add(std::move(token));
+    add(std::move(token));
   }
-  added_.build();
+}
+
+// The library adds those that are in no tokenizer.json behind all others, but for what the model
+// has.
+void JsonTokenizer::add_extra_tokens(const TokenizerConfig& config) {
+  const Vocabulary& vocabulary = model_->vocabulary();
+  for (AddedToken token : config.extra_tokens) {
+    if (added_.id_of(token.content)) continue;
+    const int32_t in_model = vocabulary.find(token.content);
+    const auto size = static_cast<int32_t>(vocabulary.size());
+    token.id = in_model >= 0 ? in_model : std::max(size, added_.highest_id() + 1);
+    if (token.id > Vocabulary::kHighestId) {
+      throw Error(Code::kInvalidArgument, "extra_special_tokens: too many");
+    }
+    add(std::move(token));
+  }
+}
+
+void JsonTokenizer::add(AddedToken token) {
+  token.normalized_content = token.content;
+  bool at_start = true;
+  if (token.normalized) normalizer_.apply(token.normalized_content, at_start);
+  added_.add(std::move(token));
 }
 
 // The library tells by their text which tokens are special.
@@ -246,9 +264,41 @@ class JsonTokenizer::DecodedText final : public RunningText {
   DecoderRun run_;
 };
 
+// Holds back what the last token alone is written without.
+class JsonTokenizer::OpenText final : public RunningText {
+ public:
+  OpenText(const JsonTokenizer& tokenizer, bool at_start)
+      : tokenizer_(tokenizer), at_start_(at_start) {}
+
+  void push(int32_t id, std::string& out) override {
+    const auto token = tokenizer_.decoded_token(id);
+    if (!token) return;
+    out += std::exchange(if_more_, "");
+    std::string last;
+    tokenizer_.decoder_.append(*token, at_start_, if_more_);
+    tokenizer_.decoder_.append_last(*token, at_start_, last);
+    at_start_ = false;
+    const auto certain = std::ranges::mismatch(if_more_, last).in1 - if_more_.begin();
+    out.append(if_more_, 0, static_cast<size_t>(certain));
+    if_more_.erase(0, static_cast<size_t>(certain));
+    if_last_ = last.substr(static_cast<size_t>(certain));
+  }
+  void finish(std::string& out) override {
+    out += std::exchange(if_last_, "");
+    if_more_.clear();
+  }
+
+ private:
+  const JsonTokenizer& tokenizer_;
+  bool at_start_;
+  std::string if_more_;  // what follows of the text when another token comes
+  std::string if_last_;  // and when none does
+};
+
 std::unique_ptr<RunningText> JsonTokenizer::running_text(bool at_start) const {
-  if (decoder_.is_token_wise()) return nullptr;
-  return std::make_unique<DecodedText>(*this, at_start);
+  if (!decoder_.is_token_wise()) return std::make_unique<DecodedText>(*this, at_start);
+  if (decoder_.ends_unlike()) return std::make_unique<OpenText>(*this, at_start);
+  return nullptr;
 }
 
 std::string JsonTokenizer::decode(std::span<const int32_t> ids, bool skip_special) const {

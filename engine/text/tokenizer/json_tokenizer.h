@@ -50,6 +50,7 @@ class JsonTokenizer final : public SpanTokenizer, public PairTokenizer {
   std::vector<TextSpan> spans(std::string_view text, bool add_special) const override;
   void append_bytes(int32_t id, bool at_start, std::string& out) const override;
   std::unique_ptr<RunningText> running_text(bool at_start) const override;
+  bool has_token_bytes() const override { return decoder_.is_token_wise(); }
   std::string decode(std::span<const int32_t> ids, bool skip_special) const override;
   bool is_special(int32_t id) const override;
   std::optional<int32_t> id_of(std::string_view token) const override;
@@ -58,8 +59,11 @@ class JsonTokenizer final : public SpanTokenizer, public PairTokenizer {
 
  private:
   class DecodedText;
+  class OpenText;
 
   void add_added_tokens(const TokenizerJson& parsed);
+  void add_extra_tokens(const TokenizerConfig& config);
+  void add(AddedToken token);
   void find_special_copies();
   void add_configured_ends(const TokenizerConfig& config);
   // Where tokens come from, when somebody asks: their places in the text, in bytes.

@@ -24,7 +24,7 @@ class TokenStep : public DecoderStep {
     if (is_whole_) {
       change_part(token);
     } else if (!token.is_byte) {
-      change(token.text, token.at_start, false);
+      change(token.text, token.at_start, token.is_last);
     }
   }
   std::unique_ptr<StepRun> run(bool at_start) const override {

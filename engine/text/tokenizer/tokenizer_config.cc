@@ -48,9 +48,44 @@ void fill_outer_tokens(const JsonReader& reader, Config& config) {
   fill_token(reader, "mask_token", config.mask_token);
 }
 
+void read_flags(const JsonReader& member, AddedToken& token) {
+  token.single_word = member.boolean_or("single_word", false);
+  token.lstrip = member.boolean_or("lstrip", false);
+  token.rstrip = member.boolean_or("rstrip", false);
+  token.special = member.boolean_or("special", false);
+}
+
 std::optional<bool> optional_boolean(const JsonReader& config, std::string_view key) {
   if (!config.has(key)) return std::nullopt;
   return config.boolean(key);
+}
+
+// A list of tokens as texts, which then are special, or as objects. An object of them, by their
+// use, adds none.
+void read_extra_tokens(const JsonReader& reader,
+                       const std::string& key,
+                       std::vector<AddedToken>& out) {
+  if (!reader.has(key) || !reader.json().at(key).is_array()) return;
+  for (const Json& item : reader.json().at(key)) {
+    AddedToken token;
+    if (item.is_string()) {
+      token.content = item.get<std::string>();
+      token.special = true;
+    } else {
+      const JsonReader member(item, reader.path_of(key));
+      token.content = member.string("content");
+      read_flags(member, token);
+      token.normalized = member.boolean_or("normalized", !token.special);
+    }
+    if (!token.content.empty()) out.push_back(std::move(token));
+  }
+}
+
+// The newer name goes before the older one.
+void read_extra_tokens(const JsonReader& reader, TokenizerConfig& config) {
+  for (const char* key : {"extra_special_tokens", "additional_special_tokens"}) {
+    if (config.extra_tokens.empty()) read_extra_tokens(reader, key, config.extra_tokens);
+  }
 }
 
 // {"32000": {"content": "<|im_start|>", ...}}
@@ -64,10 +99,7 @@ void read_added_tokens_decoder(const JsonReader& decoder, TokenizerConfig& confi
     token.id = check_id(id, decoder.path_of(key));
     token.content = member.string("content");
     token.normalized_content = token.content;
-    token.single_word = member.boolean_or("single_word", false);
-    token.lstrip = member.boolean_or("lstrip", false);
-    token.rstrip = member.boolean_or("rstrip", false);
-    token.special = member.boolean_or("special", false);
+    read_flags(member, token);
     config.added_tokens.push_back(std::move(token));
   }
 }
@@ -100,6 +132,14 @@ void read_config(const JsonReader& reader, TokenizerConfig& config) {
   if (reader.has("added_tokens_decoder")) {
     read_added_tokens_decoder(reader.object("added_tokens_decoder"), config);
   }
+  read_extra_tokens(reader, config);
+  config.split_special_tokens = reader.boolean_or("split_special_tokens", false);
+}
+
+// Where tokenizer_config.json lists the added tokens, special_tokens_map.json has no more of them.
+void read_special_tokens_map(const JsonReader& reader, TokenizerConfig& config) {
+  fill_tokens(reader, config);
+  if (config.added_tokens.empty()) read_extra_tokens(reader, config);
 }
 
 void read_vocab_txt_members(const JsonReader& reader, VocabTxtConfig& config) {
@@ -179,7 +219,7 @@ void read_members(const FileSource& files,
 TokenizerConfig read_tokenizer_config(const FileSource& files) {
   TokenizerConfig config;
   read_members(files, "tokenizer_config.json", read_config, config);
-  read_members(files, kSpecialTokensFile, fill_tokens, config);
+  read_members(files, kSpecialTokensFile, read_special_tokens_map, config);
   read_members(files, "added_tokens.json", read_added_tokens, config);
   return config;
 }

@@ -21,6 +21,9 @@ struct TokenizerConfig {
   std::string unk_token;
   bool legacy = true;                    // of sentencepiece_tokenizer.h
   std::vector<AddedToken> added_tokens;  // added_tokens_decoder, then added_tokens.json
+  // Added behind all others where they are not among them; without ids.
+  std::vector<AddedToken> extra_tokens;
+  bool split_special_tokens = false;  // special tokens in a text are text
 };
 
 // What vocab_txt.h needs besides.
