@@ -68,8 +68,8 @@ constexpr std::string_view kKnownKeys[] = {
     "ggml.add_mask_token",
     "ggml.add_padding_token",
     "ggml.add_unknown_token",
-    // Of images, which no text is answered with.
     "ggml.suppress_tokens",
+    // Of images, which no text is answered with.
     "ggml.image_token_id",
     "ggml.start_header_id",
     "ggml.end_header_id",
@@ -240,6 +240,10 @@ Json generation_config(const Context& context) {
   if (context.ids.bos) config["bos_token_id"] = *context.ids.bos;
   const std::vector<int64_t> ends = find_end_ids(context.vocabulary, context.metadata, context.ids);
   if (!ends.empty()) config["eos_token_id"] = ends;
+  constexpr const char* kSuppressed = "tokenizer.ggml.suppress_tokens";
+  if (context.metadata.has(kSuppressed)) {
+    config["suppress_tokens"] = context.metadata.integers(kSuppressed);
+  }
   return config;
 }
 

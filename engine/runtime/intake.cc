@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "base/error.h"
@@ -33,19 +34,26 @@ void check(bool holds, std::string_view name, std::string_view rule, double give
 
 std::vector<LogitBias> resolve_bias(const std::vector<ipc::TokenBias>& asked,
                                     int32_t vocab_size,
-                                    int32_t max_entries) {
-  if (asked.size() > static_cast<size_t>(max_entries)) {
+                                    const Limits& limits) {
+  const std::vector<int32_t>& suppressed = limits.suppressed_ids;
+  const size_t max_entries = static_cast<size_t>(limits.max_logit_bias) - suppressed.size();
+  if (asked.size() > max_entries) {
     refuse("`logit_bias` has {} entries, this device takes up to {}", asked.size(), max_entries);
   }
   std::vector<LogitBias> out;
+  for (const int32_t id : suppressed) {
+    out.push_back({.id = id, .bias = -std::numeric_limits<float>::infinity()});
+  }
   for (const ipc::TokenBias& each : asked) {
     if (each.id < 0 || each.id >= vocab_size) {
       refuse("`logit_bias`: {} is not in the vocabulary of {} tokens", each.id, vocab_size);
     }
     const auto same = [&](const LogitBias& other) { return other.id == each.id; };
-    if (std::any_of(out.begin(), out.end(), same)) {
+    const auto given = out.begin() + static_cast<std::ptrdiff_t>(suppressed.size());
+    if (std::any_of(given, out.end(), same)) {
       refuse("`logit_bias`: token {} is given twice", each.id);
     }
+    if (std::ranges::binary_search(suppressed, each.id)) continue;  // it stays so
     out.push_back({.id = each.id, .bias = static_cast<float>(each.bias)});
   }
   return out;
@@ -221,8 +229,7 @@ std::unique_ptr<Request> Intake::prepare(const ipc::GenerateRequest& asked) cons
   auto request = std::make_unique<Request>();
   request->accepted_at = Clock::now();
   request->sampling = resolve_sampling(params, limits_);
-  request->sampling.logit_bias =
-      resolve_bias(params.logit_bias, vocab_size_, limits_.max_logit_bias);
+  request->sampling.logit_bias = resolve_bias(params.logit_bias, vocab_size_, limits_);
   if (params.max_new_tokens && *params.max_new_tokens < 0) {
     refuse("`max_new_tokens` must be at least 0. Given: {}", *params.max_new_tokens);
   }

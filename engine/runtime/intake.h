@@ -37,6 +37,7 @@ struct Limits {
   std::optional<uint64_t> seed{};  // of requests that name none; empty: another one each time
   int32_t max_drafts = 0;          // of a sequence in a step
   int32_t max_logit_bias = std::numeric_limits<int32_t>::max();  // entries: what the device holds
+  std::vector<int32_t> suppressed_ids{};  // that no request may draw; sorted, of the vocabulary
 };
 
 class Intake {

@@ -178,6 +178,7 @@ void read_texts(PreparedModel& model) {
     make_embedder(model.loaded);
   }
   const int32_t vocab_size = model.loaded.config.vocab_size;
+  model.rules = read_generation_rules(files, vocab_size);
   model.tokenizer = open_tokenizer(model.options, files, vocab_size);
   if (model.tokenizer->vocab_size() > num_embedded_tokens(model.loaded)) {
     throw Error(

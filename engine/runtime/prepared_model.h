@@ -15,6 +15,7 @@
 #include "engine/lora/adapter_files.h"
 #include "engine/model/architecture.h"
 #include "engine/runtime/drafters/drafter_kind.h"
+#include "engine/runtime/generation_rules.h"
 #include "engine/runtime/load_ranks.h"
 #include "engine/runtime/served_model.h"
 #include "engine/text/chat_template.h"
@@ -33,6 +34,7 @@ struct PreparedModel {
   AdapterFiles adapter;
   std::string own_adapter;  // of requests that name none; "": none
   LoadedConfig loaded;
+  GenerationRules rules;
   std::unique_ptr<Tokenizer> tokenizer;
   std::optional<ChatTemplate> chat_template;
   Backend* backend = nullptr;

@@ -37,6 +37,18 @@ static std::unique_ptr<Drafter> load_drafter(const PreparedModel& prepared,
   return made_of_intact(has_own ? *prepared.speculator_files : *prepared.files, load);
 }
 
+static void check_rules(const GenerationRules& rules, int32_t max_logit_bias) {
+  for (const std::string& field : rules.unheeded) {
+    log_warn("a rule of generation_config.json is not kept", {{"field", field}});
+  }
+  if (rules.suppressed_ids.size() <= static_cast<size_t>(max_logit_bias)) return;
+  throw Error(
+      Code::kUnsupported,
+      fmt::format("generation_config.json: suppress_tokens has {} tokens, this device takes "
+                  "up to {}",
+                  rules.suppressed_ids.size(), max_logit_bias));
+}
+
 std::unique_ptr<ServedModel> ServedModel::load(std::unique_ptr<PreparedModel> prepared) {
   const auto started = Clock::now();
   const ModelOptions& options = prepared->options;
@@ -114,13 +126,16 @@ std::unique_ptr<ServedModel> ServedModel::load(std::unique_ptr<PreparedModel> pr
                   .drafter = ranks.drafter_bytes,
                   .available = ranks.available_bytes};
 
+  const GenerationRules& rules = prepared->rules;
+  check_rules(rules, ranks.max_logit_bias);
   const Limits limits{.max_total_tokens = plan.max_total_tokens,
                       .max_best_of = options.max_best_of,
                       .max_stop_sequences = options.max_stop_sequences,
                       .max_top_n_tokens = options.max_top_n_tokens,
                       .seed = options.seed,
                       .max_drafts = prepared->ranks.max_drafts,
-                      .max_logit_bias = ranks.max_logit_bias};
+                      .max_logit_bias = ranks.max_logit_bias,
+                      .suppressed_ids = rules.suppressed_ids};
   model->max_top_tokens_ = ranks.max_top_tokens;
   const ChatTemplate* const chat_template =
       model->chat_template_ ? &*model->chat_template_ : nullptr;

@@ -119,6 +119,13 @@ TEST_CASE("a turn ends with all tokens of a list") {
   CHECK(has(refusal(metadata, Code::kInvalidArgument), "tokenizer.ggml.eos_token_ids"));
 }
 
+TEST_CASE("tokens that are never to be drawn are those of generation_config.json") {
+  MetadataBuilder metadata = vocabulary_of({"a", "b", "c"}, {kNormal, kNormal, kNormal});
+  CHECK(!file_of(metadata, "generation_config.json").contains("suppress_tokens"));
+  metadata.set("tokenizer.ggml.suppress_tokens", Numbers{2, 1});
+  CHECK(file_of(metadata, "generation_config.json").at("suppress_tokens") == Json({2, 1}));
+}
+
 TEST_CASE("a vocabulary whose cuts are not named is known by a token at its place") {
   Texts tokens(128010, "x");
   for (size_t i = 0; i < tokens.size(); ++i) tokens[i] = "t" + std::to_string(i);

@@ -1,8 +1,15 @@
 // What intake makes of the asker's own limits, biases and wish to be told.
+#include <limits>
+#include <map>
+#include <string>
+#include <vector>
+
 #include "base/error.h"
+#include "engine/runtime/generation_rules.h"
 #include "engine/runtime/intake.h"
 #include "engine/text/byte_tokenizer.h"
 #include "tests/catch.h"
+#include "tests/weights/safetensors_builder.h"
 
 namespace tgi {
 namespace {
@@ -119,6 +126,40 @@ TEST_CASE("tokens of a text come with where they stand in it") {
   REQUIRE(result.spans.size() == 4);
   CHECK((result.spans[0].start == 0 && result.spans[0].stop == 1));
   for (size_t i = 1; i < 4; ++i) CHECK((result.spans[i].start == 1 && result.spans[i].stop == 2));
+}
+
+TEST_CASE("tokens that the model's own file suppresses are drawn by no request") {
+  const Intake intake({.max_total_tokens = 32, .max_logit_bias = 4, .suppressed_ids = {3, 7}},
+                      kByteTokenizer, nullptr, 256);
+  ipc::GenerateRequest request = ask(5);
+  const auto biases = [&] {
+    std::map<int32_t, float> out;
+    for (const LogitBias& each : intake.prepare(request)->sampling.logit_bias) {
+      CHECK(out.emplace(each.id, each.bias).second);
+    }
+    return out;
+  };
+  constexpr float kNever = -std::numeric_limits<float>::infinity();
+  CHECK(biases() == std::map<int32_t, float>{{3, kNever}, {7, kNever}});
+  request.params.logit_bias = {{.id = 7, .bias = 100}, {.id = 9, .bias = 1}};
+  CHECK(biases() == std::map<int32_t, float>{{3, kNever}, {7, kNever}, {9, 1.0F}});
+  request.params.logit_bias.push_back({.id = 10, .bias = 1});
+  CHECK_THROWS_WITH(intake.prepare(request), Catch::Contains("this device takes up to 2"));
+}
+
+TEST_CASE("generation_config.json says which tokens are suppressed, and rules that are not kept") {
+  const auto rules = [](const std::string& text) {
+    const MemorySource files({{"generation_config.json", text}});
+    return read_generation_rules(files, 256);
+  };
+  const GenerationRules some = rules(R"({"suppress_tokens": [7, 3, 7, 256, -1], "temperature": 0.5,
+      "bad_words_ids": [[1]], "begin_suppress_tokens": [], "forced_bos_token_id": 2})");
+  CHECK(some.suppressed_ids == std::vector<int32_t>{3, 7});
+  CHECK(some.unheeded == std::vector<std::string>{"bad_words_ids", "forced_bos_token_id"});
+  CHECK(rules(R"({"suppress_tokens": null})").suppressed_ids.empty());
+  CHECK_THROWS_WITH(rules(R"({"suppress_tokens": ["a"]})"),
+                    Catch::Contains("generation_config.json: suppress_tokens: expected a list"));
+  CHECK(read_generation_rules(MemorySource({}), 256).unheeded.empty());
 }
 
 }  // namespace tgi

@@ -1,0 +1,20 @@
+// What generation_config.json says of answers whatever is asked for.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/files/file_source.h"
+
+namespace tgi {
+
+struct GenerationRules {
+  std::vector<int32_t> suppressed_ids;  // never drawn; each once, all of the vocabulary
+  std::vector<std::string> unheeded;    // fields whose rules are not kept here
+};
+
+// Empty without the file. Throws kInvalidArgument naming file and field for what is no list of ids.
+GenerationRules read_generation_rules(const FileSource& files, int32_t vocab_size);
+
+}  // namespace tgi
