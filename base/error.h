@@ -70,9 +70,29 @@ constexpr Code code_from_name(std::string_view name) {
   return Code::kInternal;
 }
 
+// A message with its control characters as \x00, but for tabs and the ends of lines: what() ends at
+// a zero byte, and terminals obey the others. What a client sent may hold any.
+inline std::string shown_controls(const std::string& message) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string out;
+  out.reserve(message.size());
+  for (const char c : message) {
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte >= ' ' && byte != 0x7F) || c == '\n' || c == '\t') {
+      out += c;
+    } else {
+      out += "\\x";
+      out += kDigits[byte / 16];
+      out += kDigits[byte % 16];
+    }
+  }
+  return out;
+}
+
 class Error : public std::runtime_error {
  public:
-  Error(Code code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  Error(Code code, const std::string& message)
+      : std::runtime_error(shown_controls(message)), code_(code) {}
 
   Code code() const { return code_; }
 

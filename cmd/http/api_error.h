@@ -23,7 +23,7 @@ class ApiError : public std::runtime_error {
            const std::string& message,
            std::string code = "",
            std::string param = "")
-      : std::runtime_error(message),
+      : std::runtime_error(shown_controls(message)),
         status_(status),
         type_(std::move(type)),
         code_(std::move(code)),
