@@ -6,16 +6,13 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/standard_error.h"
 #include "cmd/download/run_fetch.h"
 #include "cmd/merge_lora.h"
 #include "cmd/output.h"
 
 namespace tgi {
 namespace {
-
-void write_stderr(const std::string& text) {
-  fmt::print(stderr, "{}", text);
-}
 
 download::FetchRequest make_request(const DownloadWeightsFlags& flags) {
   download::FetchRequest request = download::request_for(flags.model);

@@ -24,6 +24,7 @@
 #include "base/manual/usage.h"
 #include "base/manual/version_line.h"
 #include "base/standard_descriptors.h"
+#include "base/standard_error.h"
 #include "cmd/adapters.h"
 #include "cmd/bench.h"
 #include "cmd/chat.h"
@@ -248,7 +249,7 @@ void take_color() {
 int usage_error(std::string_view command, const UsageComplaint& complaint) {
   const std::string name = command.empty() ? "tgi" : fmt::format("tgi {}", command);
   take_color();
-  fmt::print(stderr, "{}", usage_text(name, complaint, may_color(STDERR_FILENO)));
+  write_stderr(usage_text(name, complaint, may_color(STDERR_FILENO)));
   return kUsageExit;
 }
 
@@ -329,7 +330,8 @@ int show_help(const CLI::App& app, const CLI::ParseError& error) {
   std::cout.flush();
   if (std::cout) return status;
   if (errno == EPIPE) return kOutputGoneExit;  // `| head -1`
-  return end_with(Error(Code::kInvalidArgument, "standard output is closed or can't be written"));
+  return end_with(Error(errno == ENOSPC ? Code::kOutOfMemory : Code::kInvalidArgument,
+                        "standard output is closed or can't be written"));
 }
 
 // `tgi --socket PATH ps` as `tgi ps --socket PATH`: flags that all commands share may come first.

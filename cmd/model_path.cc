@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/files/preset_files.h"
 #include "base/files/speculator_folder.h"
+#include "base/standard_error.h"
 #include "cmd/advised_error.h"
 #include "cmd/download/converted.h"
 #include "cmd/download/fetch_model.h"
@@ -40,7 +41,7 @@ static download::FetchedModel fetch(const download::FetchRequest& request,
                                     const ResolveOptions& options) {
   const auto kind = options.on_line ? download::ProgressKind::kLines : download::kind_for_stderr();
   const auto write = [&](const std::string& text) {
-    if (!options.on_line) return fmt::print(stderr, "{}", text);
+    if (!options.on_line) return write_stderr(text);
     std::istringstream lines(text);
     for (std::string line; std::getline(lines, line);) options.on_line(line);
   };

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/gguf_format_names.h"
 #include "base/known_names.h"
+#include "base/standard_error.h"
 #include "cmd/download/progress.h"
 #include "cmd/model_path.h"
 #include "cmd/ps.h"
@@ -38,12 +39,12 @@ class ProgressLine {
 
   void draw() {
     if (is_quiet_ || !is_terminal_ || !event_) return;
-    fmt::print(stderr, "\r\x1b[K{}", text());
+    write_stderr(fmt::format("\r\x1b[K{}", text()));
     is_drawn_ = true;
   }
 
   void clear() {
-    if (is_drawn_) fmt::print(stderr, "\r\x1b[K");
+    if (is_drawn_) write_stderr("\r\x1b[K");
     is_drawn_ = false;
   }
 

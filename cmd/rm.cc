@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/files/preset_files.h"
 #include "base/files/split_name.h"
+#include "base/standard_error.h"
 #include "cmd/download/disk.h"
 #include "cmd/models/model_list.h"
 #include "cmd/ps.h"
@@ -87,7 +88,7 @@ void refuse_if_loaded(const Session& session, const ListedModel& listed) {
 
 // Waits for a line, watching Ctrl-C.
 bool ask(Session& session, const std::string& question) {
-  fmt::print(stderr, "{} [y/N] ", question);
+  write_stderr(fmt::format("{} [y/N] ", question));
   std::string answer;
   for (;;) {
     pollfd waiting[2] = {{STDIN_FILENO, POLLIN, 0}, {session.interrupt().fd(), POLLIN, 0}};

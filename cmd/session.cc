@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/files/paths.h"
 #include "base/manual/help.h"
+#include "base/standard_error.h"
 #include "cmd/advised_error.h"
 #include "cmd/model_path.h"
 #include "cmd/models/use_record.h"
@@ -186,7 +187,7 @@ void choose_model(Session& session, const ModelFlags& flags) {
 }
 
 void Session::say(std::string_view line) {
-  fmt::print(stderr, "{}\n", line);
+  write_stderr(fmt::format("{}\n", line));
 }
 
 void Session::say_verbose(std::string_view line) const {
