@@ -4,10 +4,13 @@
 #include <fmt/format.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -84,7 +87,32 @@ int64_t mem_available_bytes(const std::string& root) {
     rest >> kilobytes;
     return kilobytes * 1024;
   }
-  return std::numeric_limits<int64_t>::max();
+  // Without /proc: what nobody uses, without the part of the page cache that would give way.
+  struct sysinfo machine {};
+  if (::sysinfo(&machine) != 0) return 0;
+  return static_cast<int64_t>((machine.freeram + machine.bufferram) * machine.mem_unit);
+}
+
+// What the process's own limits leave it (`ulimit -v`, `ulimit -d`): address space, whether it is
+// touched or not.
+int64_t left_of_limits(const std::string& root) {
+  struct LimitRow {
+    __rlimit_resource resource;
+    size_t used_field;  // of /proc/self/statm, in pages
+  };
+  constexpr std::array kLimits = {LimitRow{RLIMIT_AS, 0}, LimitRow{RLIMIT_DATA, 5}};
+  std::array<int64_t, 6> used_pages{};
+  std::ifstream file(root + "proc/self/statm");
+  for (int64_t& pages : used_pages) file >> pages;
+  int64_t out = std::numeric_limits<int64_t>::max();
+  for (const LimitRow& row : kLimits) {
+    rlimit limit{};
+    if (::getrlimit(row.resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) continue;
+    const auto most = static_cast<int64_t>(std::min<rlim_t>(limit.rlim_cur, INT64_MAX));
+    const int64_t used = used_pages.at(row.used_field) * ::sysconf(_SC_PAGESIZE);
+    out = std::min(out, std::max<int64_t>(most - used, 0));
+  }
+  return out;
 }
 
 // The part of the group's usage that gives way when memory is needed: pages of files.
@@ -188,7 +216,7 @@ double cgroup_cpu_quota(const std::string& root) {
 }
 
 int64_t available_memory_bytes(const std::string& root) {
-  int64_t available = mem_available_bytes(root);
+  int64_t available = std::min(mem_available_bytes(root), left_of_limits(root));
   for (const CgroupFolder& folder : cgroup_folders(root, "memory")) {
     const bool v2 = folder.version2;
     const auto limit = read_integer(folder.path + (v2 ? "/memory.max" : "/memory.limit_in_bytes"));

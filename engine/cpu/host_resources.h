@@ -31,7 +31,8 @@ int num_memory_nodes(const std::string& root = "/");
 // Processors' worth of time per unit of time; 0: no quota.
 double cgroup_cpu_quota(const std::string& root);
 
-// Memory that is still available without swapping: MemAvailable, bounded by what the cgroup leaves.
+// Memory that is still available without swapping: MemAvailable (free memory, where /proc can't be
+// read), bounded by what the cgroup and the process's limits (ulimit) leave.
 int64_t available_memory_bytes(const std::string& root = "/");
 
 // Model name of the processor, for people.

@@ -1,6 +1,9 @@
 // What the process may use, read from made-up /proc and /sys trees.
 #include "engine/cpu/host_resources.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -116,6 +119,37 @@ TEST_CASE("more threads than processors are refused with both numbers") {
 TEST_CASE("this machine has at least one processor and some memory") {
   CHECK(affinity_cpus().size() >= 1);
   CHECK(available_memory_bytes() > 0);
+}
+
+TEST_CASE("without /proc memory is not without end") {
+  const FakeRoot root;
+  const int64_t available = available_memory_bytes(root.path());
+  CHECK(available > 0);
+  CHECK(available <= ::sysconf(_SC_PHYS_PAGES) * ::sysconf(_SC_PAGESIZE));
+}
+
+TEST_CASE("a limit of the address space bounds memory, and what is refused tells true numbers") {
+  std::ifstream statm("/proc/self/statm");
+  int64_t used_pages = 0;
+  statm >> used_pages;
+  constexpr int64_t kRoom = int64_t{96} << 20;
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_AS, &before) == 0);
+  rlimit limited = before;
+  limited.rlim_cur = static_cast<rlim_t>(used_pages * ::sysconf(_SC_PAGESIZE) + kRoom);
+  REQUIRE(::setrlimit(RLIMIT_AS, &limited) == 0);
+  const int64_t available = available_memory_bytes();
+  std::string refused;
+  try {
+    (void)map_memory(size_t{4} * kRoom, "weights");
+  } catch (const Error& error) {
+    refused = error.what();
+  }
+  REQUIRE(::setrlimit(RLIMIT_AS, &before) == 0);
+  CHECK(available <= kRoom);
+  const std::string words = " bytes of memory, ";
+  REQUIRE(refused.find(words) != std::string::npos);
+  CHECK(std::stoll(refused.substr(refused.find(words) + words.size())) <= kRoom);
 }
 
 }  // namespace tgi
