@@ -1,19 +1,24 @@
 #include "cmd/http/http_library.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <httplib.h>
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
+#include <cctype>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "cmd/http/framing.h"
+#include "cmd/http/request_filter.h"
 
 namespace tgi::http {
 namespace {
@@ -33,6 +38,11 @@ bool has_too_many_headers(std::string_view head) {
 
 constexpr size_t kMaxHeaderLength = CPPHTTPLIB_HEADER_MAX_LENGTH;
 
+bool is_compressed(const Request& request) {
+  const std::string_view coding = request.header("Content-Encoding");
+  return !coding.empty() && coding != "identity";
+}
+
 bool has_too_long_header(std::string_view head) {
   for (size_t at = 0; at < head.size();) {
     const size_t end = std::min(head.find('\n', at), head.size());
@@ -45,13 +55,32 @@ bool has_too_long_header(std::string_view head) {
 // The library calls our handlers on the thread of the connection and hands only its own objects to
 // them.
 thread_local Exchange* current = nullptr;
+thread_local RequestFilter* current_filter = nullptr;
+
+// Codings of a body that this build of the library undoes; a body in any other it would hand over
+// as it came.
+constexpr std::array kDecoded = {
+#ifdef CPPHTTPLIB_ZLIB_SUPPORT
+    "gzip", "deflate",
+#endif
+#ifdef CPPHTTPLIB_BROTLI_SUPPORT
+    "br",
+#endif
+    "identity"};
+
+// As the library knows it: without case, and "x-gzip" is gzip (RFC 9110, section 8.4.1.3).
+std::string coding_of(std::string value) {
+  for (char& c : value) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return value == "x-gzip" ? "gzip" : value;
+}
 
 // Which of these the library calls depends on its version, so none of them says override.
 class ConnectionStream final : public httplib::Stream {
  public:
-  explicit ConnectionStream(Connection& connection) : connection_(connection) {}
+  ConnectionStream(Connection& connection, RequestFilter& filter)
+      : connection_(connection), filter_(filter) {}
 
-  ssize_t read(char* to, size_t size) { return connection_.read(to, size); }
+  ssize_t read(char* to, size_t size) { return filter_.read(to, size); }
   ssize_t write(const char* from, size_t size) { return connection_.write(from, size); }
 
   // Newer versions ask before each read and write; those wait by themselves, with our limits.
@@ -71,6 +100,7 @@ class ConnectionStream final : public httplib::Stream {
 
  private:
   Connection& connection_;
+  RequestFilter& filter_;
 };
 
 class SinkWriter final : public BodyWriter {
@@ -174,10 +204,13 @@ class Server final : public httplib::Server, public HttpLibrary {
   int listener() const override { return svr_sock_; }
 
   bool serve_one(Exchange& exchange) override {
-    ConnectionStream stream(exchange.connection);
+    RequestFilter filter(exchange.connection);
+    ConnectionStream stream(exchange.connection, filter);
     current = &exchange;
+    current_filter = &filter;
     const bool ok = process_one(*this, stream, exchange.connection.remote());
     current = nullptr;
+    current_filter = nullptr;
     return ok;
   }
 
@@ -198,6 +231,7 @@ class Server final : public httplib::Server, public HttpLibrary {
   static void prepare_request(httplib::Request& from) {
     Connection& connection = current->connection;
     connection.headers_are_complete();
+    current_filter->head_is_complete(from.has_header("Transfer-Encoding"));
     Request& request = current->request;
     request.headers = headers_of(connection.head());
     request.path = from.path.substr(std::min(authority_length(from.target), from.path.size()));
@@ -206,11 +240,15 @@ class Server final : public httplib::Server, public HttpLibrary {
     current->is_http_1_0 = from.version == "HTTP/1.0";
     if (!keeps_connection(current->is_http_1_0, request.headers)) current->is_last = true;
     from.path = kAnyPath;  // newer versions match no pattern with a long path
-    // Neither parts of a document nor compressed ones are what an API answers, it takes no forms,
-    // and it changes to no other protocol.
-    from.ranges.clear();
-    for (const char* name : {"Range", "Accept-Encoding", "Connection", "Content-Type", "Upgrade"}) {
+    // Compressed documents are not what an API answers, it takes no forms, and it changes to no
+    // other protocol. A Range never comes here (request_filter.h).
+    for (const char* name : {"Accept-Encoding", "Connection", "Content-Type", "Upgrade"}) {
       from.headers.erase(name);
+    }
+    if (from.has_header("Content-Encoding")) {
+      const std::string coding = coding_of(from.get_header_value("Content-Encoding"));
+      from.headers.erase("Content-Encoding");
+      from.set_header("Content-Encoding", coding);
     }
   }
 
@@ -258,6 +296,10 @@ class Server final : public httplib::Server, public HttpLibrary {
       fill_response(handler_.on_refused(request, 400, problem), response);
       return HandlerResponse::Handled;
     }
+    if (auto answer = refused_coding(from)) {
+      fill_response(std::move(*answer), response);
+      return HandlerResponse::Handled;
+    }
     if (auto answer = handler_.on_headers(request)) {
       fill_response(std::move(*answer), response);
       return HandlerResponse::Handled;
@@ -268,6 +310,19 @@ class Server final : public httplib::Server, public HttpLibrary {
       return HandlerResponse::Handled;
     }
     return HandlerResponse::Unhandled;
+  }
+
+  // A body in a coding that is not undone, which must not be taken for what it is not.
+  std::optional<Response> refused_coding(const httplib::Request& from) {
+    const std::string coding = from.get_header_value("Content-Encoding");
+    if (coding.empty() || !current->must_close) return std::nullopt;
+    if (std::ranges::find(kDecoded, coding) != kDecoded.end()) return std::nullopt;
+    const std::string known = fmt::format("{}", fmt::join(kDecoded, ", "));
+    Response response = handler_.on_refused(
+        current->request, 415,
+        fmt::format("Content-Encoding: expected one of {}, got {}", known, coding.substr(0, 100)));
+    response.headers.push_back({"Accept-Encoding", known});
+    return response;
   }
 
   void with_body(const httplib::Request& from,
@@ -317,6 +372,11 @@ class Server final : public httplib::Server, public HttpLibrary {
     } else if (status == 413) {
       reason = fmt::format("the body has more than {} bytes, which is the limit",
                            options_.max_body_bytes);
+    } else if (status == 400 && is_compressed(current->request) &&
+               !current->connection.broke_off()) {
+      reason = fmt::format(
+          "the body can't be decompressed: it is not what its Content-Encoding says, {}",
+          current->request.header("Content-Encoding").substr(0, 100));
     } else if (status == 500) {
       reason = "internal error";
     }
