@@ -7,6 +7,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <optional>
 
 #include "base/error.h"
 #include "base/files/modelfile.h"
@@ -48,11 +49,28 @@ constexpr std::array kParameters = {
                           row.whole != nullptr ? "whole " : "", range, got.substr(0, 100)));
 }
 
+// The number that the whole text is; nothing: it is none.
 template <typename T>
-T number_of(const PresetParameter& row, const std::string& text) {
+std::optional<T> whole_text_number(const std::string& text) {
   T value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) fail_value(row, text);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// 2 of "2.0".
+std::optional<int64_t> whole_number(const std::string& text) {
+  constexpr double kExact = 9007199254740992;  // 2^53: beyond, a double is no count any more
+  if (const auto whole = whole_text_number<int64_t>(text)) return whole;
+  const auto real = whole_text_number<double>(text);
+  if (!real || std::trunc(*real) != *real || std::abs(*real) > kExact) return std::nullopt;
+  return static_cast<int64_t>(*real);
+}
+
+template <typename T>
+T checked(const PresetParameter& row, const std::string& text, const std::optional<T>& number) {
+  if (!number) fail_value(row, text);
+  const T value = *number;
   const auto real = static_cast<double>(value);
   const bool is_in =
       std::isfinite(real) && (row.above_low ? real > row.low : real >= row.low) && real <= row.high;
@@ -166,8 +184,8 @@ void set_parameter(PresetParameters& to, std::string_view name, const std::strin
   for (const PresetParameter& row : kParameters) {
     names.push_back(row.name);
     if (row.name != name) continue;
-    if (row.real != nullptr) to.*row.real = number_of<double>(row, value);
-    if (row.whole != nullptr) to.*row.whole = number_of<int64_t>(row, value);
+    if (row.real != nullptr) to.*row.real = checked(row, value, whole_text_number<double>(value));
+    if (row.whole != nullptr) to.*row.whole = checked(row, value, whole_number(value));
     if (row.texts != nullptr) (to.*row.texts).push_back(value);
     return;
   }

@@ -342,6 +342,25 @@ constexpr auto inherited_field(std::string_view name, FieldInfo info = {}) {
   };
 }
 
+// 2 of 2.0, and anything else as it is.
+inline OrderedJson whole_if_it_is(const OrderedJson& json) {
+  constexpr double kExact = 9007199254740992;  // 2^53: beyond, a double is no count any more
+  if (!json.is_number_float()) return json;
+  const double value = json.get<double>();
+  const bool is_whole = std::trunc(value) == value && std::abs(value) <= kExact;
+  return is_whole ? OrderedJson(static_cast<int64_t>(value)) : json;
+}
+
+// A whole number of an API whose own server reads all numbers as real ones, so that 2.0 is 2.
+template <typename T, auto kMember>
+constexpr auto counting_field(std::string_view name, FieldInfo info = {}) {
+  BodyField<T> out = inherited_field<T, kMember>(name, info);
+  out.read = [](const OrderedJson& json, const std::string& path, T& body) {
+    read_body_value(whole_if_it_is(json), path, body.*kMember);
+  };
+  return out;
+}
+
 template <auto kMember>
 constexpr auto body_field(std::string_view name, FieldInfo info = {}) {
   return inherited_field<typename BodyMember<kMember>::Object, kMember>(name, info);

@@ -151,10 +151,10 @@ std::span<const BodyField<LlamaCppBody>> body_fields<LlamaCppBody>() {
                                         "several prompts",
                          .required = true}),
           body_field<&B::model>("model", {"the model's name, or that of a LoRA adapter"}),
-          body_field<&B::n_predict>("n_predict",
-                                    {"tokens of the answer; below 0: all that fits, the default"}),
-          body_field<&B::max_tokens>("max_tokens", {"the same"}),
-          body_field<&B::n_probs>("n_probs", {"alternatives to list for each token"}),
+          counting_field<B, &B::n_predict>(
+              "n_predict", {"tokens of the answer; below 0: all that fits, the default"}),
+          counting_field<B, &B::max_tokens>("max_tokens", {"the same"}),
+          counting_field<B, &B::n_probs>("n_probs", {"alternatives to list for each token"}),
           body_field<&B::grammar>("grammar", {"for the answer, in GBNF or Lark"}),
           body_field<&B::json_schema>("json_schema", {"for the answer"}),
           body_field<&B::logit_bias>(

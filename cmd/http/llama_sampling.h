@@ -50,8 +50,8 @@ constexpr std::array<BodyField<B>, 11> llama_sampling_rows() {
       inherited_field<B, &S::temperature>(
           "temperature", {.description = "0: always the most likely token; default 0.8",
                           .range = between(0, kAnyHigh, "`temperature` must be >= 0")}),
-      inherited_field<B, &S::top_k>("top_k",
-                                    {"the k most likely tokens; 0 or less: all; default 40"}),
+      counting_field<B, &S::top_k>("top_k",
+                                   {"the k most likely tokens; 0 or less: all; default 40"}),
       inherited_field<B, &S::top_p>("top_p",
                                     {.description = "nucleus sampling; 1: off",
                                      .range = between(0, 1, "`top_p` must be >= 0 and <= 1")}),
@@ -64,7 +64,7 @@ constexpr std::array<BodyField<B>, 11> llama_sampling_rows() {
       inherited_field<B, &S::repeat_penalty>(
           "repeat_penalty", {.description = "1 is off, and the default",
                              .range = above(0, kAnyHigh, "`repeat_penalty` must be > 0")}),
-      inherited_field<B, &S::repeat_last_n>(
+      counting_field<B, &S::repeat_last_n>(
           "repeat_last_n",
           {.description = "0: no penalties; else repeat_penalty looks at all tokens of prompt and "
                           "answer, however many are asked for",
@@ -77,7 +77,7 @@ constexpr std::array<BodyField<B>, 11> llama_sampling_rows() {
           "frequency_penalty",
           {.description = "subtracted for each occurrence in the answer",
            .range = between(-2, 2, "`frequency_penalty` must be >= -2 and <= 2")}),
-      inherited_field<B, &S::seed>("seed", {"of the draws; -1: another one each time"}),
+      counting_field<B, &S::seed>("seed", {"of the draws; -1: another one each time"}),
       inherited_field<B, &S::stop>("stop",
                                    {"a text or a list of texts that end the answer; cut off"}),
   }};

@@ -148,7 +148,7 @@ std::span<const BodyField<OllamaOptions>> body_fields<OllamaOptions>() {
   using O = OllamaOptions;
   static constexpr auto kFields =
       joined_rows(llama_sampling_rows<O>(),
-                  std::array<BodyField<O>, 1>{body_field<&O::num_predict>(
+                  std::array<BodyField<O>, 1>{counting_field<O, &O::num_predict>(
                       "num_predict", {"tokens of the answer; 0 and less: all that fits"})});
   return kFields;
 }

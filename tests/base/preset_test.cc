@@ -115,6 +115,15 @@ TEST_CASE("a preset that is written is read as the same") {
   CHECK_THROWS_WITH(to_modelfile(preset), Catch::Contains("SYSTEM: a text over several lines"));
 }
 
+TEST_CASE("a whole number may be written as a real one") {
+  const PresetParameters read =
+      parse_preset("FROM demo\nPARAMETER top_k 40.0\nPARAMETER seed -1.0\n").parameters;
+  CHECK(read.top_k == 40);
+  CHECK(read.seed == -1);
+  CHECK_THROWS_WITH(parse_preset("FROM demo\nPARAMETER top_k 1e30\n"),
+                    Catch::Contains("top_k: expected a whole number"));
+}
+
 TEST_CASE("a schema and what drafts are read, written and checked") {
   const std::string text =
       "FROM demo\nDRAFT /small\nPARAMETER speculate 4\n"

@@ -237,3 +237,7 @@ def test_the_template_alone(api, pair, tmp_path):
 def test_many_at_once(api, complete):
     alone = complete()["content"]
     assert [answer["content"] for answer in together([complete] * 8)] == [alone] * 8
+
+
+def test_whole_numbers_may_be_written_as_real_ones(complete):
+    assert complete(n_predict=2.0, top_k=40.0, seed=1.0)["tokens_predicted"] == 2

@@ -62,6 +62,20 @@ def test_a_chat_is_what_the_openai_route_gives(client, api):
     datetime.datetime.fromisoformat(answer.created_at.replace("Z", "+00:00"))
 
 
+def test_whole_numbers_may_be_written_as_real_ones(api):
+    options = {"num_predict": 2.0, "top_k": 40.0, "seed": 1.0, "repeat_last_n": 64.0}
+    answer = api.post("/api/generate", {"model": MODEL, "prompt": "Once", "stream": False, "options": options}).json()
+    assert answer["eval_count"] == 2
+    for name in options:
+        refused = api.post("/api/generate", {"model": MODEL, "prompt": "Once", "options": {name: 2.5}})
+        assert name in error_of(refused, 400)
+
+
+def test_a_zero_byte_in_a_name_is_shown(api):
+    assert r"a\x00b" in error_of(api.post("/api/generate", {"model": "a\0b", "prompt": "Once"}), 404)
+    assert r"a\x00b" in api.get("/v1/models/a%00b").json()["error"]["message"]
+
+
 def test_durations_are_nanoseconds_that_add_up(client):
     answer = client.chat(MODEL, user("What is tgi?"), options=GREEDY)
     parts = answer.load_duration + answer.prompt_eval_duration + answer.eval_duration
