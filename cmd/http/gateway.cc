@@ -158,6 +158,16 @@ bool is_json(std::string_view content_type) {
          (kind.starts_with("application/") && kind.ends_with("+json"));
 }
 
+// Whether a browser sends it for a page: pages can't keep these headers off.
+bool is_of_page(const Request& request) {
+  return !request.header("origin").empty() || !request.header("referer").empty() ||
+         !request.header("sec-fetch-site").empty();
+}
+
+bool takes_any_type(const Route& route, const Request& request) {
+  return route.takes_any_type && !(route.pages_say_json && is_of_page(request));
+}
+
 }  // namespace
 
 bool same_secret(std::string_view given, std::string_view wanted) {
@@ -255,7 +265,7 @@ std::optional<Response> Gateway::on_headers(const Request& request) {
     response.headers.push_back({"WWW-Authenticate", "Bearer"});
     return finish(scope, request, std::move(response));
   }
-  const bool wants_json_type = !route->request_schema.empty() && !route->takes_any_type;
+  const bool wants_json_type = !route->request_schema.empty() && !takes_any_type(*route, request);
   if (wants_json_type && !is_json(request.header("content-type"))) {
     return on_refused(request, 415, "Expected request with `Content-Type: application/json`");
   }

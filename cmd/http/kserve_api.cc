@@ -264,6 +264,13 @@ Response kserve_infer(std::shared_ptr<Scope> scope, const Request& request) {
   return generated_response(*scope, generation, answer);
 }
 
+// As the protocol calls them; a model's name may have slashes, which no document can say.
+constexpr std::array<std::string_view, 4> kModelPaths = {
+    "/v2/models/{name}", "/v2/models/{name}/versions/{version}", "/v2/models/{name}/ready",
+    "/v2/models/{name}/versions/{version}/ready"};
+constexpr std::array<std::string_view, 2> kInferPaths = {
+    "/v2/models/{name}/infer", "/v2/models/{name}/versions/{version}/infer"};
+
 constexpr std::array kKserveRoutes = {
     Route{"GET", "/v2", false, &kKserveErrors, kserve_server, "As KServe: the server", "",
           "KserveServer"},
@@ -274,11 +281,11 @@ constexpr std::array kKserveRoutes = {
     Route{"GET", "/v2/models/*", false, &kKserveErrors, kserve_model,
           "As KServe: the model; with /ready behind it whether it answers, /versions/VERSION may "
           "stand between",
-          "", "KserveModel"},
+          "", "KserveModel", false, "", false, kModelPaths},
     Route{"POST", "/v2/models/*", true, &kKserveErrors, kserve_infer,
           "As KServe, with /infer behind the model's name: continue texts; /versions/VERSION may "
           "stand between",
-          "KserveRequest", "KserveResponse", true},
+          "KserveRequest", "KserveResponse", true, "", false, kInferPaths},
 };
 
 constexpr std::string_view kKserveSchemas = R"json({

@@ -3,6 +3,7 @@
 #include <cctype>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cmd/http/answer_schemas.h"
 #include "cmd/http/anthropic_body.h"
@@ -134,11 +135,12 @@ OrderedJson answer_content(const Route& route) {
   return out;
 }
 
-// `{name}` is what the document calls what /* stands for.
-std::string path_of(const Route& route) {
+// `{name}` is what the document calls what /* stands for, where the route does not say it.
+std::vector<std::string> paths_of(const Route& route) {
+  if (!route.documented.empty()) return {route.documented.begin(), route.documented.end()};
   std::string path(route.path);
   if (path.ends_with("/*")) path.replace(path.size() - 1, 1, "{name}");
-  return path;
+  return {path};
 }
 
 OrderedJson path_parameters(const std::string& path) {
@@ -151,13 +153,13 @@ OrderedJson path_parameters(const std::string& path) {
   return out;
 }
 
-OrderedJson describe(const Route& route) {
+OrderedJson describe(const Route& route, const std::string& path) {
   OrderedJson out = {{"summary", route.summary}};
   if (route.needs_key) {
     out["security"] =
         OrderedJson::array({OrderedJson::object(), {{"api_key", OrderedJson::array()}}});
   }
-  OrderedJson parameters = path_parameters(path_of(route));
+  OrderedJson parameters = path_parameters(path);
   if (!parameters.empty()) out["parameters"] = std::move(parameters);
   OrderedJson ok = {{"description", "the answer"}};
   if (!route.response_schema.empty()) {
@@ -209,7 +211,7 @@ OrderedJson openapi_document() {
   for (const Route& route : route_table()) {
     std::string method(route.method);
     for (char& c : method) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    paths[path_of(route)][method] = describe(route);
+    for (const std::string& path : paths_of(route)) paths[path][method] = describe(route, path);
   }
   return {{"openapi", "3.0.3"},
           {"info",

@@ -26,6 +26,11 @@ struct Route {
   std::string_view response_schema;
   bool takes_any_type = false;        // of a body: the API's clients do not say that theirs is JSON
   std::string_view stream_type = "";  // of a streamed answer, whose events have response_schema too
+  // With takes_any_type: but not from a page of a browser, which may send a body of some types to
+  // any server unasked. What changes the server is not to be had so.
+  bool pages_say_json = false;
+  // What the OpenAPI document has in place of a path that ends with /*; none: {name} stands there.
+  std::span<const std::string_view> documented{};
 };
 
 std::span<const Route> route_table();
