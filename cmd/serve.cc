@@ -281,6 +281,12 @@ int run_serve(const ServeFlags& flags, const CommonFlags& common) {
     options.json_output ? log.event(LogLevel::kWarn, descriptors.notice)
                         : Session::say("warning: " + descriptors.notice);
   }
+  http::ServerOptions server_options;
+  server_options.host = options.host;
+  server_options.port = options.port;
+  server_options.max_connections = static_cast<int>(descriptors.num_connections);
+  server_options.max_body_bytes = static_cast<size_t>(options.payload_limit);
+  http::try_address(server_options);  // before minutes of loading that would be in vain
   ResolveOptions resolve{
       .cache_dir = options.cache_dir, .offline = options.offline, .cancel_fd = signals.get()};
   if (options.json_output) {
@@ -373,11 +379,6 @@ int run_serve(const ServeFlags& flags, const CommonFlags& common) {
     }
   };
   service.daemon_trouble = [&watch] { return watch.trouble(); };
-  http::ServerOptions server_options;
-  server_options.host = options.host;
-  server_options.port = options.port;
-  server_options.max_connections = static_cast<int>(descriptors.num_connections);
-  server_options.max_body_bytes = static_cast<size_t>(options.payload_limit);
   http::HttpServer server(server_options, gateway);
   const std::string url = http_url(options.host, static_cast<uint16_t>(server.port()));
   if (options.json_output) {

@@ -1,6 +1,8 @@
 #include "cmd/http/http_server.h"
 
 #include <fmt/format.h>
+#include <netdb.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -71,7 +73,37 @@ Error bind_error(const ServerOptions& options, int cause) {
                       cause == 0 ? "no such address" : std::strerror(cause), advice)};
 }
 
+// As the library does, so that it finds what the library will find.
+bool can_bind(const addrinfo& address) {
+  const UniqueFd socket(::socket(address.ai_family, address.ai_socktype | SOCK_CLOEXEC, 0));
+  if (!socket) return false;
+  const int on = 1;
+  const int off = 0;
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (address.ai_family == AF_INET6) {
+    ::setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+  }
+  return ::bind(socket.get(), address.ai_addr, address.ai_addrlen) == 0;
+}
+
 }  // namespace
+
+void try_address(const ServerOptions& options) {
+  addrinfo wanted{};
+  wanted.ai_family = AF_UNSPEC;
+  wanted.ai_socktype = SOCK_STREAM;
+  wanted.ai_flags = AI_PASSIVE;
+  addrinfo* found = nullptr;
+  const std::string port = std::to_string(options.port);
+  if (::getaddrinfo(options.host.c_str(), port.c_str(), &wanted, &found) != 0) {
+    throw bind_error(options, 0);
+  }
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, &::freeaddrinfo);
+  for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
+    if (can_bind(*each)) return;
+  }
+  throw bind_error(options, errno);
+}
 
 HttpServer::HttpServer(const ServerOptions& options, RequestHandler& handler)
     : options_(options),

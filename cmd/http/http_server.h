@@ -46,6 +46,10 @@ class RequestHandler {
 
 class HttpLibrary;
 
+// Throws what an HttpServer would throw for its address now. It listens to nothing: a client that
+// comes before the server is there is refused.
+void try_address(const ServerOptions& options);
+
 class HttpServer {
  public:
   // Binds and listens. Throws kInvalidArgument when the address is not available. `handler` must

@@ -1,6 +1,8 @@
 // The server over real sockets: framing, limits, keep-alive, and its end.
 #include "cmd/http/http_server.h"
 
+#include <zlib.h>
+
 #include "base/error.h"
 #include "tests/catch.h"
 #include "tests/http_unit/raw_client.h"
@@ -12,6 +14,22 @@ namespace {
 std::string post(const std::string& path, const std::string& body, const std::string& more = "") {
   return "POST " + path + " HTTP/1.1\r\nHost: a\r\nContent-Length: " + std::to_string(body.size()) +
          "\r\n" + more + "\r\n" + body;
+}
+
+std::string gzip(const std::string& text) {
+  constexpr int kGzip = 16 + MAX_WBITS;
+  z_stream stream{};
+  REQUIRE(::deflateInit2(&stream, 9, Z_DEFLATED, kGzip, 8, Z_DEFAULT_STRATEGY) == Z_OK);
+  std::string in = text;
+  std::string out(in.size() + 64, '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(in.data());
+  stream.avail_in = static_cast<uInt>(in.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  REQUIRE(::deflate(&stream, Z_FINISH) == Z_STREAM_END);
+  out.resize(stream.total_out);
+  ::deflateEnd(&stream);
+  return out;
 }
 
 std::string get(const std::string& path, const std::string& more = "") {
@@ -441,6 +459,85 @@ TEST_CASE("two servers do not share a port") {
     CHECK_THAT(error.what(),
                Catch::Contains("can't listen on 127.0.0.1 port " + std::to_string(server.port())) &&
                    Catch::Contains("is another server there?"));
+  }
+}
+
+TEST_CASE("an address is tried without a server") {
+  int port = 0;
+  {
+    const TestServer server;
+    port = server.port();
+    CHECK_THROWS_WITH(try_address({.port = port, .connection = {}}),
+                      Catch::Contains("can't listen on 127.0.0.1 port " + std::to_string(port)) &&
+                          Catch::Contains("is another server there?"));
+  }
+  try_address({.port = port, .connection = {}});
+  try_address({.host = "localhost", .connection = {}});
+  CHECK_THROWS_WITH(try_address({.host = "no.such.host.invalid", .port = 8080, .connection = {}}),
+                    Catch::Contains("no such address"));
+  CHECK_THROWS_WITH(try_address({.host = "192.0.2.1", .port = 8080, .connection = {}}),
+                    Catch::Contains("give an address of this machine"));
+}
+
+TEST_CASE("a Range is nothing to an API, whatever stands in it") {
+  TestServer server;
+  RawClient client(server.port());
+  for (const char* range : {"bytes=0-1", "bytes=x", "bytes=5-1", "lines=1-2", "bytes=-", ""}) {
+    CAPTURE(range);
+    for (const std::string name : {"Range", "range", "RANGE"}) {
+      client.send(post("/a", "b", name + ": " + range + "\r\n"));
+      CHECK(client.answer().body == "POST /a b");
+      client.send(get("/a", name + ":" + range + "\r\n"));
+      const RawAnswer answer = client.answer();
+      CHECK(answer.status == 200);
+      CHECK(answer.body == "GET /a ");
+    }
+  }
+  client.send(get("/headers", "Range: bytes=x\r\nX-Range: 1\r\n"));
+  CHECK(client.answer().body == "Host=a|Range=bytes=x|X-Range=1|");
+  client.send(post("/a", "\nRange: bytes=x\n"));
+  CHECK(client.answer().body == "POST /a \nRange: bytes=x\n");
+}
+
+TEST_CASE("fields behind a chunked body are passed over") {
+  TestServer server;
+  RawClient client(server.port());
+  const std::string head =
+      "POST /c HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n";
+  client.send(head + "3\r\nabc\r\n4;a=b\r\n0\r\n\n\r\n0\r\nX-Sum: 0\r\nX-Other: 1\r\n\r\n" +
+              get("/after"));
+  CHECK(client.answer().body == "POST /c abc0\r\n\n");
+  CHECK(client.answer().body == "GET /after ");
+  for (const char c : head + "1\r\na\r\n000\r\nX-Sum: 0\r\n\r\n") client.send(std::string(1, c));
+  CHECK(client.answer().body == "POST /c a");
+  RawClient endless(server.port());
+  endless.send(head + "0\r\nX: " + std::string(100'000, 'x'));
+  CHECK(endless.answer().status == 400);
+}
+
+TEST_CASE(
+    "a body in a coding that is not undone is refused, and one that is none is told as such") {
+  TestServer server;
+  const auto ask = [&](const std::string& coding, const std::string& body) {
+    RawClient client(server.port());
+    client.send(post("/a", body, "Content-Encoding: " + coding + "\r\n"));
+    return client.answer();
+  };
+  for (const char* coding : {"zstd", "gzip, gzip", "compress"}) {
+    CAPTURE(coding);
+    const RawAnswer answer = ask(coding, "{}");
+    CHECK(answer.status == 415);
+    CHECK_THAT(answer.body, Catch::Contains(coding));
+    CHECK_THAT(answer.headers.at("accept-encoding"), Catch::Contains("gzip"));
+  }
+  CHECK(ask("identity", "b").body == "POST /a b");
+  CHECK(ask("IDENTITY", "b").body == "POST /a b");
+  for (const char* coding : {"gzip", "GZip", "x-gzip"}) {
+    CAPTURE(coding);
+    CHECK(ask(coding, gzip("hello")).body == "POST /a hello");
+    const RawAnswer broken = ask(coding, "not gzip at all");
+    CHECK(broken.status == 400);
+    CHECK_THAT(broken.body, Catch::Contains("can't be decompressed"));
   }
 }
 
