@@ -4,14 +4,17 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
+#include <iterator>
 #include <numeric>
-#include <string_view>
+#include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "base/utf8.h"
 #include "cmd/adapter_choice.h"
+#include "cmd/line_input.h"
 #include "cmd/output.h"
 #include "ipc/vectors.h"
 
@@ -21,27 +24,59 @@ namespace {
 using ipc::OrderedJson;
 
 constexpr size_t kTextsAtOnce = 256;  // of one request: what is done is written soon
+constexpr size_t kBytesAtOnce = size_t{4} << 20;
 
-std::vector<std::string> read_lines(const std::optional<std::string>& file, std::string_view what) {
+LineInput open_texts(const std::optional<std::string>& file) {
   if (!file && ::isatty(STDIN_FILENO) == 1) {
-    throw UsageError(fmt::format("no {}: pipe them in, a line each, or give --file FILE", what));
+    throw UsageError("no texts: pipe them in, a line each, or give --file FILE");
   }
-  const std::string all = read_input(file.value_or("-"));
-  std::vector<std::string> lines;
-  for (size_t begin = 0; begin < all.size();) {
-    const size_t end = std::min(all.find('\n', begin), all.size());
-    lines.push_back(all.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  for (size_t i = 0; i < lines.size(); ++i) {
-    if (const size_t valid = valid_utf8_prefix(lines[i]); valid != lines[i].size()) {
-      throw Error(Code::kInvalidArgument,
-                  fmt::format("line {} is not valid UTF-8 at its byte {} (of {})", i + 1, valid,
-                              lines[i].size()));
+  return LineInput(file.value_or("-"));
+}
+
+// The texts of lines, as many at once as one request takes.
+class Texts {
+ public:
+  explicit Texts(LineInput input) : input_(std::move(input)) {}
+  // One, whatever is in it.
+  explicit Texts(std::string text)
+      : input_(LineInput::of_text("")), one_(std::move(text)), num_lines_(1) {}
+
+  // Those that are there, at least one; none: there are no others. Throws kInvalidArgument for a
+  // line that is no text, after those before it, and where there is no line at all.
+  std::vector<std::string> next(const LineWatch& watch) {
+    if (one_) return {*std::exchange(one_, std::nullopt)};
+    std::vector<std::string> out;
+    size_t num_bytes = 0;
+    while (!refused_ && out.size() < kTextsAtOnce && num_bytes < kBytesAtOnce) {
+      std::optional<std::string> line = out.empty() ? input_.next(watch) : input_.next_if_there();
+      if (!line) break;
+      ++num_lines_;
+      check(*line);
+      num_bytes += line->size();
+      if (!refused_) out.push_back(std::move(*line));
     }
+    if (num_lines_ == 0) throw Error(Code::kInvalidArgument, "there are no texts");
+    if (out.empty() && refused_) throw Error(*refused_);
+    return out;
   }
-  if (lines.empty()) throw Error(Code::kInvalidArgument, fmt::format("there are no {}", what));
-  return lines;
+
+ private:
+  void check(const std::string& line) {
+    const size_t valid = valid_utf8_prefix(line);
+    if (valid == line.size()) return;
+    refused_.emplace(Code::kInvalidArgument,
+                     fmt::format("line {} is not valid UTF-8 at its byte {} (of {})", num_lines_,
+                                 valid, line.size()));
+  }
+
+  LineInput input_;
+  std::optional<std::string> one_;
+  size_t num_lines_ = 0;
+  std::optional<Error> refused_;
+};
+
+LineWatch watch_of(Session& session) {
+  return {.cancel_fd = session.interrupt().fd(), .output_fd = session.out().fd()};
 }
 
 // Version 1 of NumPy's format, (rows, cols) of little-endian f32.
@@ -69,6 +104,49 @@ std::string json_line(size_t index, const std::string& vector) {
   return out + "]}\n";
 }
 
+// An array or a file is written whole, at the end.
+class VectorOutput {
+ public:
+  VectorOutput(const EmbedFlags& flags, Session& session)
+      : flags_(flags), session_(session), is_npy_(flags.format == "npy") {}
+
+  void write(const ipc::EmbedResult& result) {
+    std::string part;
+    for (const std::string& vector : result.vectors) {
+      part += is_npy_ ? npy_row(vector) : json_line(num_rows_, vector);
+      ++num_rows_;
+    }
+    num_cols_ = static_cast<size_t>(result.dimensions);
+    is_npy_ || flags_.output ? static_cast<void>(kept_ += part) : session_.out().write(part);
+  }
+
+  void end() {
+    const std::string header = is_npy_ ? npy_header(num_rows_, num_cols_) : "";
+    if (flags_.output) {
+      kept_.insert(0, header);
+      write_file(*flags_.output, kept_);
+    } else if (is_npy_) {
+      session_.out().write(header);
+      session_.out().write(kept_);
+    }
+  }
+
+  size_t num_rows() const { return num_rows_; }
+
+ private:
+  static std::string npy_row(const std::string& vector) {
+    const std::vector<float> values = ipc::floats_of_base64(vector);
+    return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
+  }
+
+  const EmbedFlags& flags_;
+  Session& session_;
+  const bool is_npy_;
+  std::string kept_;
+  size_t num_rows_ = 0;
+  size_t num_cols_ = 0;
+};
+
 ipc::VectorParams params_of(const EmbedFlags& flags) {
   ipc::VectorParams params;
   params.truncate = flags.truncate;
@@ -86,7 +164,8 @@ void add_embed_flags(CLI::App& app, EmbedFlags& flags) {
       "With a text its vector is written; without one each line of standard input is a text. As "
       "JSON a line holds {\"index\":N,\"embedding\":[...]}, counted from 0; npy is one array of "
       "NumPy, "
-      "a row for each text, of 32-bit floats.\n\n"
+      "a row for each text, of 32-bit floats. Lines of JSON come as the input does; an array, and "
+      "what goes to a file, is kept in memory and written at the end.\n\n"
       "The model has to be one that gives vectors: an encoder such as BGE or E5, a folder of "
       "sentence-transformers, or any other that was loaded with --pooling.");
   app.add_option("text", flags.text, "the text; without it each line of the input is one")
@@ -121,9 +200,10 @@ int run_embed(const EmbedFlags& flags, const CommonFlags& common) {
   if (is_npy && !flags.output && ::isatty(STDOUT_FILENO) == 1) {
     throw UsageError("an array of NumPy is not for a terminal: give --output FILE, or pipe it");
   }
-  const std::vector<std::string> texts =
-      flags.text ? std::vector{*flags.text} : read_lines(flags.file, "texts");
+  Texts texts = flags.text ? Texts(*flags.text) : Texts(open_texts(flags.file));
   Session session(common);
+  const LineWatch watch = watch_of(session);
+  std::vector<std::string> some = texts.next(watch);
   choose_model(session, flags.model);
   session.prepare();
   ipc::VectorParams params = params_of(flags);
@@ -133,37 +213,18 @@ int run_embed(const EmbedFlags& flags, const CommonFlags& common) {
     params.adapter = choice.name;
     params.adapter_path = choice.path;
   }
-  std::string whole;  // of a file or an array, which are written at the end
-  const bool is_kept = is_npy || flags.output.has_value();
+  VectorOutput output(flags, session);
   int64_t num_tokens = 0;
-  for (size_t begin = 0; begin < texts.size(); begin += kTextsAtOnce) {
-    const size_t end = std::min(begin + kTextsAtOnce, texts.size());
+  for (; !some.empty(); some = texts.next(watch)) {
     params.inputs.clear();
-    for (size_t i = begin; i < end; ++i) params.inputs.push_back({.text = texts[i]});
+    for (std::string& text : some) params.inputs.push_back({.text = std::move(text)});
     const ipc::EmbedResult result =
         ipc::embed_result_from_json(session.client().call(ipc::kEmbed, ipc::to_json(params)));
-    if (is_npy && begin == 0) {
-      whole = npy_header(texts.size(), static_cast<size_t>(result.dimensions));
-    }
-    std::string part;
-    for (size_t i = begin; i < end; ++i) {
-      const std::string& vector = result.vectors.at(i - begin);
-      num_tokens += result.num_tokens.at(i - begin);
-      if (!is_npy) {
-        part += json_line(i, vector);
-        continue;
-      }
-      const std::vector<float> values = ipc::floats_of_base64(vector);
-      part.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
-    }
-    is_kept ? static_cast<void>(whole += part) : session.out().write(part);
+    for (const int64_t count : result.num_tokens) num_tokens += count;
+    output.write(result);
   }
-  if (flags.output) {
-    write_file(*flags.output, whole);
-  } else if (is_kept) {
-    session.out().write(whole);
-  }
-  session.say_verbose(fmt::format("{} texts, {} tokens", texts.size(), num_tokens));
+  output.end();
+  session.say_verbose(fmt::format("{} texts, {} tokens", output.num_rows(), num_tokens));
   return 0;
 }
 
@@ -184,8 +245,14 @@ void add_rerank_flags(CLI::App& app, RerankFlags& flags) {
 }
 
 int run_rerank(const RerankFlags& flags, const CommonFlags& common) {
-  const std::vector<std::string> texts = read_lines(flags.file, "texts");
+  Texts input(open_texts(flags.file));
   Session session(common);
+  const LineWatch watch = watch_of(session);
+  // The best one may be the last: all are read before any is written.
+  std::vector<std::string> texts;
+  for (auto some = input.next(watch); !some.empty(); some = input.next(watch)) {
+    std::ranges::move(some, std::back_inserter(texts));
+  }
   choose_model(session, flags.model);
   session.prepare();
   std::vector<double> scores;

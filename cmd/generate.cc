@@ -219,16 +219,25 @@ std::optional<AdapterChoice> choose_adapter(Session& session, const GenerateFlag
   return choose_adapter(session, flags.adapter, flags.model.offline);
 }
 
-std::string read_prompt(const GenerateFlags& flags) {
-  if (flags.prompt && *flags.prompt != "-") return *flags.prompt;
+// Of a prompt that is not in the argument.
+static std::string prompt_file(const GenerateFlags& flags) {
   if (!flags.file && !flags.prompt && ::isatty(STDIN_FILENO) == 1) {
     throw UsageError("no prompt: give one, or - and type it, or --file FILE, or pipe it in");
   }
-  const std::string path = flags.file.value_or("-");
-  std::string text = flags.lines ? read_input(path) : read_document(path);
+  return flags.file.value_or("-");
+}
+
+std::string read_prompt(const GenerateFlags& flags) {
+  if (flags.prompt && *flags.prompt != "-") return *flags.prompt;
+  std::string text = read_document(prompt_file(flags));
   // The newline that ends a text file or the output of echo is not part of the prompt.
-  if (!flags.lines && text.ends_with('\n')) text.pop_back();
+  if (text.ends_with('\n')) text.pop_back();
   return text;
+}
+
+LineInput open_lines(const GenerateFlags& flags) {
+  if (flags.prompt && *flags.prompt != "-") return LineInput::of_text(*flags.prompt);
+  return LineInput(prompt_file(flags));
 }
 
 std::string describe_usage(const ipc::DoneEvent& done) {
@@ -251,10 +260,15 @@ int run_generate(const GenerateFlags& flags, const CommonFlags& common) {
   if (has_idle_seed(flags.sampling)) Session::say(kIdleSeed);
   // While Ctrl-C still ends the program by itself.
   const ipc::GenerateParams params = make_params(flags);
+  if (flags.lines) {
+    LineInput input = open_lines(flags);
+    Session session(common);
+    choose_model(session, flags.model);
+    return run_generate_lines(flags, params, std::move(input), session);
+  }
   const std::string prompt = read_prompt(flags);
   Session session(common);
   choose_model(session, flags.model);
-  if (flags.lines) return run_generate_lines(flags, params, prompt, session);
   GenerateFlags chosen = flags;
   chosen.stream = flags.stream || streams_by_itself(flags, session.out());
   return answer_prompt(chosen, params, prompt, session);

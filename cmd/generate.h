@@ -8,6 +8,7 @@
 
 #include "cmd/adapter_choice.h"
 #include "cmd/guide_flags.h"
+#include "cmd/line_input.h"
 #include "cmd/sampling_flags.h"
 #include "cmd/session.h"
 #include "ipc/protocol.h"
@@ -52,11 +53,13 @@ std::optional<AdapterChoice> choose_adapter(Session& session, const GenerateFlag
 // of the first line that could not be answered.
 int run_generate_lines(const GenerateFlags& flags,
                        const ipc::GenerateParams& params,
-                       const std::string& text,
+                       LineInput input,
                        Session& session);
 
-// The prompt of the argument, of --file, or of standard input less one newline at its end.
+// The prompt of the argument, of --file, or of standard input less one newline at its end; the same
+// by lines.
 std::string read_prompt(const GenerateFlags& flags);
+LineInput open_lines(const GenerateFlags& flags);
 
 // Asks for the one answer and writes it. Returns the exit status.
 int answer_prompt(const GenerateFlags& flags,

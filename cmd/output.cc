@@ -17,7 +17,6 @@
 #include "ipc/client.h"
 
 namespace tgi {
-namespace {
 
 Error system_error(const std::string& what) {
   const int reason = errno;
@@ -28,8 +27,6 @@ Error system_error(const std::string& what) {
                                      : Code::kInvalidArgument;
   return {code, fmt::format("{}: {}", what, std::strerror(reason))};
 }
-
-}  // namespace
 
 Output::Output(int fd, int cancel_fd)
     : fd_(fd), cancel_fd_(cancel_fd), is_terminal_(::isatty(fd) == 1) {}

@@ -8,7 +8,12 @@
 #include <string>
 #include <string_view>
 
+#include "base/error.h"
+
 namespace tgi {
+
+// What the system says (errno) of a file or of an output that is called `what`.
+Error system_error(const std::string& what);
 
 class Output {
  public:

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ipc/protocol.h"
+#include "ipc/vectors.h"
 #include "tests/catch.h"
 #include "tests/cmd/run_tgi.h"
 
@@ -186,6 +187,91 @@ TEST_CASE("no lines are no answers") {
   const Ran ran = home.run({"generate", "--lines"}, "");
   CHECK(ran.exit_status == 0);
   CHECK(ran.out.empty());
+}
+
+TEST_CASE("a line is answered when it is there, not when the input ends") {
+  const Home home;
+  const FakeDaemon daemon(home.socket(), ready_model(echo));
+  Process process(
+      home,
+      {.arguments = {"generate", "--lines"}, .input = {}, .environment = {}, .output_file = {}},
+      Process::Kind::kPipes);
+  for (const char* line : {"a", "b", "c"}) {
+    process.write(std::string(line) + "\n");
+    REQUIRE(process.wait_for_output("<" + std::string(line) + ">\n"));
+  }
+  SECTION("and the end of the input is the end") {
+    process.close_input();
+    CHECK(process.wait() == 0);
+  }
+  SECTION("a reader who goes away ends it while it waits for a line") {
+    process.close_output();
+    CHECK(process.wait() == 0);
+  }
+  SECTION("so does Ctrl-C") {
+    process.interrupt();
+    CHECK(process.wait() == 130);
+  }
+}
+
+TEST_CASE("of lines without end only so many are taken as are answered") {
+  const Home home;
+  std::atomic<bool> let_go = false;
+  std::atomic<int> num_asked = 0;
+  const FakeDaemon daemon(home.socket(), ready_model([&](FakeSession& session) {
+                            ++num_asked;
+                            while (prompt_of(session) == "0" && !let_go) {
+                              std::this_thread::sleep_for(std::chrono::milliseconds(5));
+                            }
+                            echo(session);
+                          }));
+  Process process(home,
+                  {.arguments = {"generate", "--lines", "--parallel", "4"},
+                   .input = {},
+                   .environment = {},
+                   .output_file = {}},
+                  Process::Kind::kPipes);
+  process.write(numbered(500));
+  int before = -1;
+  while (before != num_asked) {
+    before = num_asked;
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  }
+  CHECK(num_asked < 100);
+  let_go = true;
+  process.close_input();
+  REQUIRE(process.wait_for_output("<499>\n"));
+  CHECK(process.wait() == 0);
+  CHECK(num_asked == 500);
+}
+
+TEST_CASE("vectors come as their texts do, and an array holds all of them") {
+  const Home home;
+  const FakeDaemon daemon(home.socket(), [](FakeSession& session) {
+    if (session.request().method != ipc::kEmbed) return ready_model({})(session);
+    ipc::EmbedResult result;
+    result.dimensions = 1;
+    for (const ipc::TextInput& each :
+         ipc::vector_params_from_json(session.request().params).inputs) {
+      result.vectors.push_back(ipc::base64_of({static_cast<float>(each.text->size())}));
+      result.num_tokens.push_back(1);
+    }
+    session.send(ipc::encode_result(ipc::to_json(result)));
+  });
+  Process process(home, {.arguments = {"embed"}, .input = {}, .environment = {}, .output_file = {}},
+                  Process::Kind::kPipes);
+  process.write("a\n");
+  REQUIRE(process.wait_for_output("{\"index\":0,\"embedding\":[1]}\n"));
+  process.write("bcd\n\xFF\n");
+  REQUIRE(process.wait_for_output("{\"index\":1,\"embedding\":[3]}\n"));
+  CHECK(process.wait() == 3);  // the line that is no text
+  const Ran array = home.run({"embed", "--format", "npy"}, numbered(600));
+  CHECK(array.exit_status == 0);
+  CHECK_THAT(array.out, Catch::Contains("'shape': (600, 1)"));
+  CHECK(array.out.size() % 64 == 600 * sizeof(float) % 64);
+  CHECK(home.run({"embed", "two\nlines"}).out == "{\"index\":0,\"embedding\":[9]}\n");
+  CHECK(home.run({"embed", ""}).out == "{\"index\":0,\"embedding\":[0]}\n");
+  CHECK_THAT(home.run({"embed"}, "").err, Catch::Contains("there are no texts"));
 }
 
 }  // namespace tgi
