@@ -1,39 +1,43 @@
 #include "engine/vectors/entity_groups.h"
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
 
 namespace tgi {
 namespace {
 
-// "B-PER" is the group PER; a label without a dash is a group itself.
-std::string_view group_of(std::string_view label) {
-  const size_t dash = label.find('-');
-  return dash == std::string_view::npos ? label : label.substr(dash + 1);
-}
-
 // What a label says about its token's place in an entity.
 struct Place {
-  bool is_in_one = false;
+  std::string_view tag;  // what the labels of an entity have in common
   bool begins = false;
   bool ends = false;
 };
 
 Place place_of(std::string_view label) {
-  if (label.size() < 2 || label[1] != '-') return {};
+  if (label.size() < 2 || label[1] != '-') return {.tag = label};
+  const std::string_view tag = label.substr(2);
   switch (label[0]) {
     case 'B':
-      return {.is_in_one = true, .begins = true};
+      return {.tag = tag, .begins = true};
     case 'I':
-      return {.is_in_one = true};
+      return {.tag = tag};
     case 'E':
-      return {.is_in_one = true, .ends = true};
+      return {.tag = tag, .ends = true};
     case 'S':
-      return {.is_in_one = true, .begins = true, .ends = true};
+      return {.tag = tag, .begins = true, .ends = true};
     default:
-      return {};
+      return {.tag = label};
   }
 }
+
+// "B-PER" is of the group PER; a label without a dash is a group itself.
+std::string_view group_of(std::string_view label) {
+  const size_t dash = label.find('-');
+  return dash == std::string_view::npos ? label : label.substr(dash + 1);
+}
+
+constexpr std::string_view kOutside = "O";
 
 // Where each character begins, and the end.
 std::vector<size_t> character_offsets(std::string_view text) {
@@ -50,17 +54,16 @@ std::vector<size_t> character_offsets(std::string_view text) {
 
 std::vector<Entity> group_entities(std::span<const LabelledToken> tokens, std::string_view text) {
   std::vector<Entity> out;
-  int64_t num_tokens = 0;  // of the last entity
-  bool is_open = false;
+  int64_t num_tokens = 0;                // of the last entity
+  std::optional<std::string_view> open;  // the tag of that, while others may go on with it
   for (const LabelledToken& token : tokens) {
     const std::string_view group = group_of(token.label);
     const Place place = place_of(token.label);
-    if (!place.is_in_one) {
-      is_open = false;
+    if (group == kOutside) {
+      open.reset();
       continue;
     }
-    const bool goes_on = !place.begins && is_open && out.back().group == group;
-    if (!goes_on) {
+    if (place.begins || open != place.tag) {
       out.push_back({.group = std::string(group),
                      .score = 0,
                      .word = {},
@@ -68,7 +71,8 @@ std::vector<Entity> group_entities(std::span<const LabelledToken> tokens, std::s
                      .end = token.end});
       num_tokens = 0;
     }
-    is_open = !place.ends;
+    open = place.tag;
+    if (place.ends) open.reset();
     Entity& entity = out.back();
     entity.score = (entity.score * static_cast<double>(num_tokens) + token.score) /
                    static_cast<double>(num_tokens + 1);

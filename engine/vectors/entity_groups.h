@@ -1,6 +1,7 @@
 // Named entities of a text out of a label for each token: LoRAX's way of putting them together. A
 // label B-X begins an entity of the group X, I-X goes on with one that is of X, E-X does so for the
-// last time, S-X is one by itself; others are none.
+// last time, S-X is one by itself. Any other goes on with one of the same label, as the pipeline of
+// transformers has it: its group is what stands behind a dash, else the label. O is none.
 #pragma once
 
 #include <cstdint>

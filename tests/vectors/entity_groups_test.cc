@@ -33,7 +33,7 @@ TEST_CASE("E is an entity's last token, and S an entity by itself") {
       {.label = "I-X", .score = 1, .begin = 3, .end = 4},  // begins another, as one was ended
       {.label = "S-X", .score = 1, .begin = 4, .end = 5},
       {.label = "E-Y", .score = 1, .begin = 5, .end = 6},
-      {.label = "X", .score = 1, .begin = 6, .end = 7},
+      {.label = "O", .score = 1, .begin = 6, .end = 7},
   };
   const std::vector<Entity> found = group_entities(tokens, "abcdefg");
   REQUIRE(found.size() == 4);
@@ -41,6 +41,26 @@ TEST_CASE("E is an entity's last token, and S an entity by itself") {
   CHECK(found[1].word == "d");
   CHECK(found[2].word == "e");
   CHECK(found[3] == Entity{.group = "Y", .score = 1, .word = "f", .begin = 5, .end = 6});
+}
+
+TEST_CASE("a label without a prefix goes on with an entity of the same label") {
+  const std::vector<LabelledToken> tokens = {
+      {.label = "NOUN", .score = 1, .begin = 0, .end = 1},
+      {.label = "NOUN", .score = 0.5, .begin = 1, .end = 2},
+      {.label = "LABEL_0", .score = 1, .begin = 2, .end = 3},
+      {.label = "O", .score = 1, .begin = 3, .end = 4},
+      {.label = "LABEL_0", .score = 1, .begin = 4, .end = 5},
+      {.label = "PER", .score = 1, .begin = 5, .end = 6},
+      {.label = "I-PER", .score = 1, .begin = 6, .end = 7},  // the same tag
+      {.label = "b-PER", .score = 1, .begin = 7, .end = 8},  // the same group, another tag
+  };
+  const std::vector<Entity> found = group_entities(tokens, "abcdefgh");
+  REQUIRE(found.size() == 5);
+  CHECK(found[0] == Entity{.group = "NOUN", .score = 0.75, .word = "ab", .begin = 0, .end = 2});
+  CHECK(found[1] == Entity{.group = "LABEL_0", .score = 1, .word = "c", .begin = 2, .end = 3});
+  CHECK(found[2].word == "e");
+  CHECK(found[3] == Entity{.group = "PER", .score = 1, .word = "fg", .begin = 5, .end = 7});
+  CHECK(found[4] == Entity{.group = "PER", .score = 1, .word = "h", .begin = 7, .end = 8});
 }
 
 TEST_CASE("labels that are no parts of entities end the one before") {
