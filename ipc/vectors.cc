@@ -30,6 +30,7 @@ std::span<const Field<VectorParams>> fields<VectorParams>() {
       field<&V::keep_alive_seconds>("keep_alive_seconds"),
       field<&V::inputs>("inputs", {.required = true}),
       field<&V::truncate>("truncate"),
+      field<&V::truncation_side>("truncation_side"),
       field<&V::adapter>("adapter"),
       field<&V::adapter_path>("adapter_path"),
       field<&V::prompt>("prompt"),
@@ -117,6 +118,10 @@ VectorParams vector_params_from_json(const OrderedJson& params) {
     const std::string path = fmt::format("inputs.{}", i);
     refuse_unknown<TextInput>(input, path);
     check_input(out.inputs[i], path);
+  }
+  if (out.truncation_side && *out.truncation_side != "left" && *out.truncation_side != "right") {
+    fail_field("truncation_side",
+               fmt::format("expected left or right, got \"{}\"", *out.truncation_side));
   }
   if (out.prompt && out.prompt_name) {
     fail_field("prompt_name", "expected at most one of prompt, prompt_name");

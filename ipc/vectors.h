@@ -27,7 +27,9 @@ struct VectorParams {
   std::optional<std::string> model{};          // by its name; absent: the default one
   std::optional<double> keep_alive_seconds{};  // as in a GenerateRequest
   std::vector<TextInput> inputs;
-  bool truncate = false;  // the end of what is too long; else it is refused
+  bool truncate = false;  // a side of what is too long; else it is refused
+  std::optional<std::string>
+      truncation_side{};  // "left", "right"; absent: as the model's files say
   std::optional<std::string> adapter{};
   std::optional<std::string> adapter_path{};
   // embed: what stands before each text, or the name of one of the model's prompts; absent: the

@@ -371,9 +371,12 @@ void settle_head(const JsonReader& config, LoadedConfig& model) {
 
 std::span<const HeadSpec> heads_of(const LoadedConfig& model) {
   static constexpr HeadLayer kScore[] = {{.weight = "score.weight", .bias = "score.bias"}};
+  static constexpr HeadLayer kClassifier[] = {
+      {.weight = "classifier.weight", .bias = "classifier.bias"}};
   static constexpr HeadSpec kDecoderHeads[] = {
       {Task::kClassify, HeadInput::kLast, kScore},
       {Task::kClassifyTokens, HeadInput::kEach, kScore},
+      {Task::kClassifyTokens, HeadInput::kEach, kClassifier},  // of older classes, as GPT-2's
   };
   if (!model.text->heads.empty()) return model.text->heads;
   return kDecoderHeads;
@@ -409,7 +412,21 @@ const Architecture& find_architecture(const JsonReader& config) {
   fail_unknown(config.path_of("model_type"), model_type);
 }
 
+// A folder of sentence-transformers whose first module is no model that lies beside it.
+static void refuse_other_modules(const FileSource& files) {
+  if (files.find(kConfigFile) || !files.find(kModulesFile)) return;
+  const Json list = parse_json(files.require_text(kModulesFile));
+  if (!list.is_array() || list.empty() || !list[0].is_object()) return;
+  const JsonReader first(list[0], "0");
+  throw Error(Code::kUnsupported,
+              fmt::format("{}: {}: '{}' in '{}' is not supported; known is Transformer in the "
+                          "folder itself, with its config.json",
+                          files.describe(kModulesFile), first.path_of("type"),
+                          first.string_or("type", ""), first.string_or("path", "")));
+}
+
 LoadedConfig load_model_config(const FileSource& files) {
+  refuse_other_modules(files);
   const std::string_view text = files.require_text(kConfigFile);
   LoadedConfig loaded;
   try {

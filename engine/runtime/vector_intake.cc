@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,22 +23,6 @@ namespace {
 template <typename... Args>
 [[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) {
   throw Error(Code::kInvalidArgument, fmt::format(format, std::forward<Args>(args)...));
-}
-
-// Where `part` begins in `whole` from `from` on; as far as it is there.
-size_t find_ids(const std::vector<int32_t>& whole, const std::vector<int32_t>& part, size_t from) {
-  const auto at = std::search(whole.begin() + static_cast<ptrdiff_t>(from), whole.end(),
-                              part.begin(), part.end());
-  return static_cast<size_t>(at - whole.begin());
-}
-
-void erase(TypedIds& ids, size_t begin, size_t end) {
-  const auto cut = [&](std::vector<int32_t>& list) {
-    list.erase(list.begin() + static_cast<ptrdiff_t>(begin),
-               list.begin() + static_cast<ptrdiff_t>(end));
-  };
-  cut(ids.ids);
-  cut(ids.type_ids);
 }
 
 }  // namespace
@@ -102,19 +87,19 @@ std::string VectorIntake::write_messages(const std::string& prompt,
   return chat_template_->render(messages, options);
 }
 
-// What is too long loses what stands before that which the template writes behind every text.
+// What the template writes behind every text stays of one that is too long.
 TypedIds VectorIntake::encode_messages(const ipc::TextInput& input,
                                        const std::string& prompt,
-                                       bool truncate) const {
+                                       const ipc::VectorParams& asked) const {
   if (!input.pair && !takes_single_) {
     refuse("`inputs`: the model's chat template writes pairs of a query and a document only");
   }
   const auto ids_of = [&](const std::string& text, const std::optional<std::string>& pair) {
     return tokenizer_.encode(write_messages(prompt, text, pair), false);
   };
-  TypedIds out{.ids = ids_of(*input.text, input.pair), .type_ids = {}};
+  TypedIds out{.ids = ids_of(*input.text, input.pair)};
   const auto limit = static_cast<size_t>(max_tokens_);
-  if (truncate && out.ids.size() > limit) {
+  if (asked.truncate && out.ids.size() > limit) {
     std::optional<std::string> other_pair;
     if (input.pair) other_pair = "0";
     const std::vector<int32_t> other = ids_of("0", other_pair);
@@ -127,14 +112,20 @@ TypedIds VectorIntake::encode_messages(const ipc::TextInput& input,
           "taken in all",
           kept);
     }
-    out.ids.erase(out.ids.begin() + static_cast<ptrdiff_t>(limit - kept),
-                  out.ids.end() - static_cast<ptrdiff_t>(kept));
+    const bool is_left = side_of(asked) == CutSide::kLeft;
+    const auto cut = out.ids.begin() + static_cast<ptrdiff_t>(is_left ? 0 : limit - kept);
+    out.ids.erase(cut, cut + static_cast<ptrdiff_t>(out.ids.size() - limit));
   }
   out.type_ids.assign(out.ids.size(), 0);
   return out;
 }
 
 std::string VectorIntake::prompt_of(const ipc::VectorParams& asked) const {
+  if (head_.task() == Task::kClassifyTokens) {
+    const bool has_prompt = asked.prompt_name || !asked.prompt.value_or("").empty();
+    if (has_prompt) refuse("`prompt`: entities are found in a text alone");
+    return "";
+  }
   if (asked.prompt) return *asked.prompt;
   const std::optional<std::string>& name =
       asked.prompt_name ? asked.prompt_name : head_.default_prompt();
@@ -147,33 +138,26 @@ std::string VectorIntake::prompt_of(const ipc::VectorParams& asked) const {
          known.empty() ? "it has none" : "there are: " + known);
 }
 
-// What is too long loses the end of its longer text, token by token, as transformers cuts pairs.
-TypedIds VectorIntake::cut(const TypedIds& whole,
-                           const std::string& text,
-                           const ipc::TextInput& input) const {
-  TypedIds out = whole;
-  const std::vector<int32_t> first = tokenizer_.encode(text, false);
-  const std::vector<int32_t> second =
-      input.pair ? tokenizer_.encode(*input.pair, false) : std::vector<int32_t>();
-  const auto too_many = static_cast<int64_t>(whole.ids.size()) - max_tokens_;
-  auto keep_first = static_cast<int64_t>(first.size());
-  auto keep_second = static_cast<int64_t>(second.size());
-  for (int64_t i = 0; i < too_many; ++i) --(keep_first > keep_second ? keep_first : keep_second);
-  const size_t first_at = find_ids(whole.ids, first, 0);
-  const size_t second_at = find_ids(whole.ids, second, first_at + first.size());
-  const bool is_found =
-      first_at + first.size() <= whole.ids.size() && second_at + second.size() <= whole.ids.size();
-  if (!is_found || keep_first < 0 || keep_second < 0) {
-    refuse("`truncate`: a text of this tokenizer can't be cut to {} tokens", max_tokens_);
-  }
-  erase(out, second_at + static_cast<size_t>(keep_second), second_at + second.size());
-  erase(out, first_at + static_cast<size_t>(keep_first), first_at + first.size());
-  return out;
+CutSide VectorIntake::side_of(const ipc::VectorParams& asked) const {
+  std::optional<CutSide> side;
+  if (asked.truncation_side) side = cut_side_from_name(*asked.truncation_side);
+  if (!side) side = head_.cut_side();
+  if (!side) side = cut_side(tokenizer_);
+  return side.value_or(CutSide::kRight);
+}
+
+std::vector<size_t> VectorIntake::kept_of(const TypedIds& whole,
+                                          const ipc::VectorParams& asked) const {
+  const bool is_long = static_cast<int64_t>(whole.ids.size()) > max_tokens_;
+  const int64_t limit = is_long && asked.truncate ? max_tokens_ : INT64_MAX;
+  auto kept = kept_tokens(whole, limit, side_of(asked));
+  if (!kept) refuse("`truncate`: a text of this tokenizer can't be cut to {} tokens", max_tokens_);
+  return *std::move(kept);
 }
 
 TypedIds VectorIntake::encode(const ipc::TextInput& input,
                               const std::string& prompt,
-                              bool truncate,
+                              const ipc::VectorParams& asked,
                               const std::string& name) const {
   if (input.ids) {
     for (const int32_t id : *input.ids) {
@@ -181,19 +165,17 @@ TypedIds VectorIntake::encode(const ipc::TextInput& input,
         refuse("{}: {} is not in the vocabulary of {} tokens", name, id, vocab_size_);
       }
     }
-    TypedIds out{.ids = *input.ids, .type_ids = {}};
-    const bool is_long = static_cast<int64_t>(out.ids.size()) > max_tokens_;
-    if (is_long && truncate) out.ids.resize(static_cast<size_t>(max_tokens_));
-    out.type_ids.assign(out.ids.size(), 0);
-    return out;
+    TypedIds whole{.ids = *input.ids};
+    whole.type_ids.assign(whole.ids.size(), 0);
+    whole.parts.assign(whole.ids.size(), TokenPart::kFirst);
+    return pick_tokens(whole, kept_of(whole, asked));
   }
-  if (head_.messages()) return encode_messages(input, prompt, truncate);
+  if (head_.messages()) return encode_messages(input, prompt, asked);
   const std::string text = prompt + *input.text;
   const std::optional<std::string_view> pair =
       input.pair ? std::optional<std::string_view>(*input.pair) : std::nullopt;
-  TypedIds out = encode_typed(tokenizer_, text, pair, true);
-  const bool is_long = static_cast<int64_t>(out.ids.size()) > max_tokens_;
-  return is_long && truncate ? cut(out, text, input) : out;
+  const TypedIds whole = encode_typed(tokenizer_, text, pair, true);
+  return pick_tokens(whole, kept_of(whole, asked));
 }
 
 std::vector<std::unique_ptr<Request>> VectorIntake::prepare(const ipc::VectorParams& asked) const {
@@ -206,7 +188,7 @@ std::vector<std::unique_ptr<Request>> VectorIntake::prepare(const ipc::VectorPar
   const auto now = Clock::now();
   for (size_t i = 0; i < asked.inputs.size(); ++i) {
     const std::string name = asked.inputs.size() == 1 ? "`inputs`" : fmt::format("`inputs` {}", i);
-    TypedIds ids = encode(asked.inputs[i], prompt, asked.truncate, name);
+    TypedIds ids = encode(asked.inputs[i], prompt, asked, name);
     const auto count = static_cast<int64_t>(ids.ids.size());
     if (count == 0) refuse("{}: the text has no tokens", name);
     refuse_image_tokens(tokenizer_, ids.ids, vocab_size_, name + ": the text");
@@ -254,20 +236,23 @@ ipc::EmbedResult VectorIntake::embed(const ipc::VectorParams& asked,
   return out;
 }
 
-std::vector<ipc::EntityInfo> VectorIntake::entities_of(
-    const std::string& text, const std::vector<std::vector<float>>& rows) const {
-  const std::vector<int32_t> ids = tokenizer_.encode(text, true);
-  std::vector<TextSpan> spans = token_spans(tokenizer_, text, ids, true);
+std::vector<ipc::EntityInfo> VectorIntake::entities_of(const std::string& text,
+                                                       const std::vector<std::vector<float>>& rows,
+                                                       const ipc::VectorParams& asked) const {
+  const TypedIds whole = encode_typed(tokenizer_, text, std::nullopt, true);
+  const std::vector<TextSpan> spans = token_spans(tokenizer_, text, whole.ids, true);
+  const std::vector<size_t> kept = kept_of(whole, asked);
   std::vector<LabelledToken> tokens;
-  for (size_t i = 0; i < std::min(rows.size(), ids.size()); ++i) {
-    if (spans[i].stop == spans[i].start) continue;  // marks an end of the text
+  for (size_t i = 0; i < std::min(rows.size(), kept.size()); ++i) {
+    if (whole.parts[kept[i]] == TokenPart::kAdded) continue;
+    const TextSpan& span = spans[kept[i]];
     std::vector<float> scores = rows[i];
     softmax(scores);
     const auto best = std::ranges::max_element(scores);
     tokens.push_back({.label = head_.labels()[static_cast<size_t>(best - scores.begin())],
                       .score = static_cast<double>(*best),
-                      .begin = spans[i].start,
-                      .end = spans[i].stop});
+                      .begin = span.start,
+                      .end = span.stop});
   }
   std::vector<ipc::EntityInfo> out;
   for (Entity& entity : group_entities(tokens, text)) {
@@ -286,7 +271,7 @@ ipc::TextScores VectorIntake::scores_of(const ipc::VectorParams& asked,
   std::vector<std::vector<float>> rows = head_.finish(text.pooled, text.num_tokens);
   if (head_.task() == Task::kClassifyTokens) {
     if (!input.text || input.pair) refuse("`inputs`: entities are found in single texts only");
-    return {.entities = entities_of(replace_invalid_utf8(*input.text), rows)};
+    return {.entities = entities_of(replace_invalid_utf8(*input.text), rows, asked)};
   }
   std::vector<float>& scores = rows.front();
   if (!asked.raw_scores && head_.scores() == VectorHead::Scores::kSoftmax) softmax(scores);

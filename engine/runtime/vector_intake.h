@@ -53,23 +53,25 @@ class VectorIntake {
 
  private:
   std::string prompt_of(const ipc::VectorParams& asked) const;
+  CutSide side_of(const ipc::VectorParams& asked) const;
+  std::vector<size_t> kept_of(const TypedIds& whole, const ipc::VectorParams& asked) const;
   TypedIds encode(const ipc::TextInput& input,
                   const std::string& prompt,
-                  bool truncate,
+                  const ipc::VectorParams& asked,
                   const std::string& name) const;
   TypedIds encode_messages(const ipc::TextInput& input,
                            const std::string& prompt,
-                           bool truncate) const;
+                           const ipc::VectorParams& asked) const;
   bool writes_texts(bool is_pair) const;
   std::string write_messages(const std::string& prompt,
                              const std::string& text,
                              const std::optional<std::string>& pair) const;
-  TypedIds cut(const TypedIds& whole, const std::string& text, const ipc::TextInput& input) const;
   ipc::TextScores scores_of(const ipc::VectorParams& asked,
                             const ipc::TextInput& input,
                             const PooledText& text) const;
   std::vector<ipc::EntityInfo> entities_of(const std::string& text,
-                                           const std::vector<std::vector<float>>& rows) const;
+                                           const std::vector<std::vector<float>>& rows,
+                                           const ipc::VectorParams& asked) const;
 
   const VectorHead& head_;
   const Tokenizer& tokenizer_;

@@ -370,11 +370,21 @@ void read_prompts(const FileSource& files, SentenceModules& out) {
 
 constexpr const char* kTokenizerFile = "tokenizer_config.json";
 
+void read_cut_side(const JsonReader& config, SentenceModules& out) {
+  const auto side = config.optional_string("truncation_side");
+  if (!side) return;
+  out.cut_side = cut_side_from_name(*side);
+  if (out.cut_side) return;
+  throw Error(Code::kInvalidArgument, fmt::format("{}: expected left or right, got \"{}\"",
+                                                  config.path_of("truncation_side"), *side));
+}
+
 // Of which tokenizers of transformers hand over types by themselves the class tells; a file that
 // names what they hand over tells it better.
-void read_input_names(const FileSource& files, SentenceModules& out) {
+void read_tokenizer(const FileSource& files, SentenceModules& out) {
   if (!files.find(kTokenizerFile)) return;
   with_object(files, kTokenizerFile, [&](const JsonReader& config) {
+    read_cut_side(config, out);
     constexpr const char* kNames = "model_input_names";
     if (config.has(kNames)) {
       const std::vector<std::string> names = config.strings_or_empty(kNames);
@@ -386,12 +396,19 @@ void read_input_names(const FileSource& files, SentenceModules& out) {
   });
 }
 
+// The file of the Transformer has had a name for each kind of model; the first that says something
+// is read.
+constexpr const char* kTransformerFiles[] = {
+    "sentence_bert_config.json",       "sentence_roberta_config.json",
+    "sentence_distilbert_config.json", "sentence_camembert_config.json",
+    "sentence_albert_config.json",     "sentence_xlm-roberta_config.json",
+    "sentence_xlnet_config.json",
+};
+
 // Where the modules don't say it, the tokenizer does.
 void read_length(const FileSource& files, SentenceModules& out) {
-  for (const char* name : {"sentence_bert_config.json", "sentence_roberta_config.json",
-                           "sentence_distilbert_config.json", "sentence_xlm-roberta_config.json",
-                           "sentence_camembert_config.json"}) {
-    if (!files.find(name)) continue;
+  for (const char* name : kTransformerFiles) {
+    if (!files.find(name) || read_object(files, name).empty()) continue;
     with_object(files, name, [&](const JsonReader& config) {
       refuse_unknown_fields(config, kTransformerFields, {}, "sentence-transformers' Transformer",
                             "how texts are read");
@@ -434,7 +451,7 @@ SentenceModules read_sentence_modules(const FileSource& files, int32_t hidden_si
   if (files.find(kModulesFile)) read_modules(files, hidden_size, out);
   read_prompts(files, out);
   read_length(files, out);
-  read_input_names(files, out);
+  read_tokenizer(files, out);
   return out;
 }
 

@@ -12,6 +12,7 @@
 #include "base/files/file_source.h"
 #include "base/json.h"
 #include "engine/model/sentence_files.h"
+#include "engine/text/token_pairs.h"
 #include "engine/vectors/head_steps.h"
 
 namespace tgi {
@@ -55,6 +56,7 @@ struct SentenceModules {
   std::optional<std::string> default_prompt;   // the name of the one that is used unless told
   std::optional<int64_t> kept_dimensions;      // of a vector, the first; nothing: all
   bool gives_token_types = true;               // of a pair: else all tokens are of the first type
+  std::optional<CutSide> cut_side;  // of what is too long; nothing: as the tokenizer says
 };
 
 // Nothing without modules.json: then only what else is there is read. `hidden_size` is that of the

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "engine/model/tensor_table.h"
+#include "engine/weights/respelled_checkpoint.h"
 
 namespace tgi {
 namespace {
@@ -66,6 +67,13 @@ std::optional<VectorHead::Scores> scores_said(const std::optional<std::string>& 
                           field, *name));
 }
 
+// A number is a name too, as it is written. Null says nothing.
+std::optional<std::string> label_of(const Json& name) {
+  if (name.is_string()) return name.get<std::string>();
+  if (name.is_number_integer()) return name.dump();
+  return std::nullopt;
+}
+
 std::vector<float> mean_of(std::span<const std::vector<float>> rows) {
   std::vector<float> out;
   for (size_t i = 0; i < rows.front().size(); ++i) {
@@ -92,7 +100,7 @@ VectorHead::VectorHead(const LoadedConfig& model,
   if (task_ == Task::kEmbed) {
     read_embedder(model, files, pooling);
   } else {
-    read_classifier(model, files, checkpoint);
+    read_classifier(model, files, RespelledCheckpoint(checkpoint, model.text->renames));
   }
 }
 
@@ -132,6 +140,7 @@ void VectorHead::read_embedder(const LoadedConfig& model,
 
 void VectorHead::read_texts(SentenceModules&& modules) {
   max_tokens_ = modules.max_tokens;
+  cut_side_ = modules.cut_side;
   gives_token_types_ = modules.gives_token_types;
   prompts_ = std::move(modules.prompts);
   default_prompt_ = std::move(modules.default_prompt);
@@ -209,7 +218,15 @@ void VectorHead::read_logit_score(const LoadedConfig& model,
 
 void VectorHead::read_layers(const LoadedConfig& model, const Checkpoint& checkpoint) {
   const std::span<const HeadSpec> heads = heads_of(model);
-  const auto spec = std::ranges::find(heads, task_, &HeadSpec::task);
+  const auto find = [&](std::string_view name) -> const StoredTensor* {
+    if (name.empty()) return nullptr;
+    return find_by_any_name(checkpoint, name, model.text->prefix);
+  };
+  // Of several the one that is stored.
+  auto spec = std::ranges::find_if(heads, [&](const HeadSpec& head) {
+    return head.task == task_ && find(head.layers.front().weight) != nullptr;
+  });
+  if (spec == heads.end()) spec = std::ranges::find(heads, task_, &HeadSpec::task);
   TGI_CHECK(spec != heads.end());
   const HeadInput input =
       spec->input == HeadInput::kAsConfigured ? model.config.head_input : spec->input;
@@ -227,10 +244,6 @@ void VectorHead::read_layers(const LoadedConfig& model, const Checkpoint& checkp
     padding_ = static_cast<int32_t>(config.integer_or("pad_token_id", 0));
   }
   int64_t width = hidden_size_;
-  const auto find = [&](std::string_view name) -> const StoredTensor* {
-    if (name.empty()) return nullptr;
-    return find_by_any_name(checkpoint, name, model.text->prefix);
-  };
   for (const HeadLayer& layer : spec->layers) {
     DenseStep step;
     const std::array<int64_t, 2> shape = {-1, width};
@@ -269,11 +282,17 @@ void VectorHead::read_labels(const LoadedConfig& model,
     }
     for (int64_t i = 0; i < dimensions_; ++i) {
       const auto found = names.find(std::to_string(i));
-      if (found == names.end() || !found->is_string()) {
+      if (found == names.end()) {
         throw Error(Code::kInvalidArgument,
                     fmt::format("id2label: expected the name of label {}", i));
       }
-      labels_[static_cast<size_t>(i)] = found->get<std::string>();
+      if (const auto label = label_of(*found)) {
+        labels_[static_cast<size_t>(i)] = *label;
+      } else if (!found->is_null()) {
+        throw Error(Code::kInvalidArgument,
+                    fmt::format("id2label.{}: expected a text or a whole number, got {}", i,
+                                found->type_name()));
+      }
     }
   }
   if (const auto said = scores_said(activation, config)) {

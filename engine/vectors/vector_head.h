@@ -40,6 +40,8 @@ class VectorHead {
   const std::map<std::string, std::string>& prompts() const { return prompts_; }
   const std::optional<std::string>& default_prompt() const { return default_prompt_; }
   std::optional<int64_t> max_tokens() const { return max_tokens_; }
+  // What is lost of a text that is too long. Nothing: as the tokenizer says.
+  std::optional<CutSide> cut_side() const { return cut_side_; }
 
   // Of scores.
   const std::vector<std::string>& labels() const { return labels_; }
@@ -89,6 +91,7 @@ class VectorHead {
   std::optional<int64_t> kept_dimensions_;
   bool gives_token_types_ = true;
   std::optional<int64_t> max_tokens_;
+  std::optional<CutSide> cut_side_;
   std::map<std::string, std::string> prompts_;
   std::optional<std::string> default_prompt_;
   std::optional<TextMessages> messages_;

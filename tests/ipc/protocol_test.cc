@@ -3,6 +3,7 @@
 #include <limits>
 #include <string>
 
+#include "ipc/vectors.h"
 #include "tests/catch.h"
 
 namespace tgi::ipc {
@@ -452,6 +453,15 @@ TEST_CASE("tokenize parameters and results come back as they went") {
              Catch::Contains("prompt, messages: expected exactly one of them"));
   const TokenizeResult result{.text = "hi", .tokens = {token(5, "hi")}};
   CHECK(tokenize_result_from_json(to_json(result)).tokens.at(0).id == 5);
+}
+
+TEST_CASE("the side of a text that is cut comes back as it went, and is one of two") {
+  const VectorParams params{.inputs = {{.text = "a"}}, .truncation_side = "left"};
+  CHECK(vector_params_from_json(to_json(params)).truncation_side == "left");
+  OrderedJson json = to_json(params);
+  json["truncation_side"] = "up";
+  CHECK(error_of([&] { vector_params_from_json(json); }) ==
+        "truncation_side: expected left or right, got \"up\"");
 }
 
 TEST_CASE("the hello line comes back as it went and carries an early error") {

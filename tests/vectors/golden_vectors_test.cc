@@ -2,23 +2,19 @@
 // way a request takes: ids, vectors to 1e-5, scores and entities; and the same bits alone and
 // together.
 #include <cmath>
-#include <condition_variable>
 #include <filesystem>
 #include <fstream>
-#include <mutex>
 #include <thread>
 
 #include "base/json.h"
 #include "engine/model/architecture.h"
-#include "engine/runtime/served_model.h"
 #include "tests/catch.h"
 #include "tests/temp_folder.h"
 #include "tests/vectors/reranker_file.h"
+#include "tests/vectors/served_vectors.h"
 
 namespace tgi {
 namespace {
-
-const std::string kGolden = TGI_SOURCE_DIR "/tests/golden/vectors/";
 
 std::vector<std::string> golden_names() {
   std::vector<std::string> out;
@@ -34,50 +30,9 @@ Json expected_of(const std::string& name) {
   return parse_json(open_folder(kGolden + name)->require_text("expected.json"), 16);
 }
 
-std::unique_ptr<ServedModel> serve_path(const std::string& path, int32_t num_shard = 1) {
-  ModelOptions options;
-  options.model = path;
-  options.dtype = "f32";
-  options.backend = "cpu";
-  options.num_threads = 2;
-  options.num_shard = num_shard;
-  return ServedModel::load(options);
-}
-
-std::unique_ptr<ServedModel> serve(const std::string& name, int32_t num_shard = 1) {
-  return serve_path(kGolden + name, num_shard);
-}
-
 ipc::TextInput input_of(const Json& text) {
   if (text.is_string()) return {.text = text.get<std::string>()};
   return {.text = text.at(0).get<std::string>(), .pair = text.at(1).get<std::string>()};
-}
-
-// What came of them, in order. Throws what a request was told.
-std::vector<PooledText> run(ServedModel& model,
-                            std::string_view method,
-                            const ipc::VectorParams& asked) {
-  std::mutex mutex;
-  std::condition_variable changed;
-  bool is_done = false;
-  std::vector<PooledText> out;
-  std::unique_ptr<Error> failure;
-  std::vector<std::unique_ptr<Request>> requests = model.prepare_texts(method, asked);
-  const auto texts = std::make_shared<PooledTexts>(
-      requests.size(), [&](std::vector<PooledText>&& pooled, const Error* error) {
-        const std::lock_guard lock(mutex);
-        if (error != nullptr) failure = std::make_unique<Error>(*error);
-        out = std::move(pooled);
-        is_done = true;
-        changed.notify_all();
-      });
-  for (size_t i = 0; i < requests.size(); ++i) {
-    model.engine().submit(std::move(requests[i]), texts->sink(i));
-  }
-  std::unique_lock lock(mutex);
-  changed.wait(lock, [&] { return is_done; });
-  if (failure != nullptr) throw Error(*failure);
-  return out;
 }
 
 double worst(const std::vector<float>& got, const Json& wanted) {
@@ -319,26 +274,6 @@ TEST_CASE("any decoder gives vectors where it is told how to pool") {
   CHECK_THROWS_WITH(model->prepare(asked), Catch::Contains("of the task embed"));
 }
 
-TEST_CASE("a pair that is too long loses the end of its longer text") {
-  const auto model = serve("bert-cross-encoder");
-  const VectorIntake& vectors = *model->vectors();
-  std::string text;
-  for (int i = 0; i < 200; ++i) text += "fox ";
-  const auto ids = [&](const std::string& first, const std::string& second) {
-    return vectors.prepare({.inputs = {{.text = first, .pair = second}}, .truncate = true})
-        .front()
-        ->prompt_ids;
-  };
-  const std::vector<int32_t> cut = ids("the capital", text);
-  CHECK(static_cast<int64_t>(cut.size()) == vectors.max_tokens());
-  const std::vector<int32_t> first = ids("the capital", "");
-  CHECK(std::equal(first.begin(), first.end() - 1, cut.begin()));
-  CHECK(cut.back() == first.back());
-  CHECK(static_cast<int64_t>(ids(text, text).size()) == vectors.max_tokens());
-  CHECK_THROWS_WITH(vectors.prepare({.inputs = {{.text = text}}}),
-                    Catch::Contains("`truncate` must be set"));
-}
-
 TEST_CASE("a reranker's template is told the model's prompt, or the caller's") {
   const auto model = serve("qwen3-reranker");
   const auto ids = [&](std::optional<std::string> prompt) {
@@ -349,20 +284,6 @@ TEST_CASE("a reranker's template is told the model's prompt, or the caller's") {
   };
   CHECK(ids(std::nullopt) == ids("find the answer"));
   CHECK(ids(std::nullopt) != ids("find it"));
-}
-
-// A copy of a golden folder in which a file has one more field.
-void copy_with_field(const std::string& name,
-                     const std::string& file,
-                     const std::string& field,
-                     const Json& value,
-                     const std::string& to) {
-  using Options = std::filesystem::copy_options;
-  std::filesystem::copy(kGolden + name, to, Options::overwrite_existing | Options::recursive);
-  const auto files = open_folder(kGolden + name);
-  Json json = files->find(file) ? parse_json(files->require_text(file)) : Json::object();
-  json[field] = value;
-  std::ofstream(to + "/" + file) << json.dump();
 }
 
 TEST_CASE("a vector has the dimensions that the model keeps, after its norm") {

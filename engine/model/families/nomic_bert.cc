@@ -99,8 +99,9 @@ constexpr auto kNomicTensors = std::to_array<TensorSpec>({
      Split::kColumns},
 });
 
-// As `transformers` calls them within.
+// As `transformers` calls them within, and the model in front of a head.
 constexpr auto kNomicRenames = std::to_array<TensorRename>({
+    {"nomic_bert.", "bert."},
     {".self_attn.o_proj.", ".attn.out_proj."},
     {".mlp.gate_proj.", ".mlp.fc12."},
     {".mlp.up_proj.", ".mlp.fc11."},

@@ -29,6 +29,16 @@ TokenizerJson read_version_1(std::string_view json) {
   return parsed;
 }
 
+std::optional<CutSide> read_cut_side(const JsonReader& document) {
+  if (!document.has("truncation")) return std::nullopt;
+  const JsonReader truncation = document.object("truncation");
+  const std::string direction = truncation.string_or("direction", "Right");
+  if (direction == "Left") return CutSide::kLeft;
+  if (direction == "Right") return CutSide::kRight;
+  throw Error(Code::kInvalidArgument, fmt::format("{}: expected Left or Right, got \"{}\"",
+                                                  truncation.path_of("direction"), direction));
+}
+
 }  // namespace
 
 JsonTokenizer::JsonTokenizer(std::string_view json, const TokenizerConfig& config)
@@ -39,6 +49,7 @@ JsonTokenizer::JsonTokenizer(TokenizerJson parsed, const TokenizerConfig& config
       pre_tokenizer_(read_component<PreTokenizer>(JsonReader(parsed.tree, ""), "pre_tokenizer")),
       model_(make_piece_model(parsed)),
       post_processor_(read_component<PostProcessor>(JsonReader(parsed.tree, ""), "post_processor")),
+      cut_side_(read_cut_side(JsonReader(parsed.tree, ""))),
       decoder_(read_component<Decoder>(JsonReader(parsed.tree, ""), "decoder")) {
   add_added_tokens(parsed);
   if (!parsed.is_ranked) add_extra_tokens(config);

@@ -1,6 +1,6 @@
 // The tokenizer of a tokenizer.json (github.com/huggingface/tokenizers): the same ids, types of
-// tokens and offsets as that library gives. Padding and truncation are not here: what the file says
-// about them is ignored.
+// tokens and offsets as that library gives. Padding and truncation are not here: of what the file
+// says about them only the side that is cut is read, as transformers reads it.
 //
 // Known differences from tokenizers 0.23: a special token whose normalised form differs from its
 // spelling is skipped by decode when asked (there it is not); an added token that a normaliser
@@ -47,6 +47,7 @@ class JsonTokenizer final : public SpanTokenizer, public PairTokenizer {
   TypedIds encode_typed(std::string_view text,
                         std::optional<std::string_view> pair,
                         bool add_special) const override;
+  std::optional<CutSide> cut_side() const override { return cut_side_; }
   std::vector<TextSpan> spans(std::string_view text, bool add_special) const override;
   void append_bytes(int32_t id, bool at_start, std::string& out) const override;
   std::unique_ptr<RunningText> running_text(bool at_start) const override;
@@ -92,6 +93,7 @@ class JsonTokenizer final : public SpanTokenizer, public PairTokenizer {
   AddedTokens added_;
   std::unordered_set<int32_t> special_copies_;  // other ids of special tokens
   PostProcessor post_processor_;
+  std::optional<CutSide> cut_side_;
   Decoder decoder_;
 };
 

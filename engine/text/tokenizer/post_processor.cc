@@ -202,26 +202,39 @@ void PostProcessor::apply(std::vector<int32_t>& ids,
 }
 
 TypedIds PostProcessor::join(const std::vector<Part>& parts,
-                             const std::vector<int32_t>& first,
-                             const std::vector<int32_t>& second,
+                             const TypedIds& first,
+                             const TypedIds& second,
                              bool add_special) {
   TypedIds result;
+  const auto add = [&result](const auto& from, auto TypedIds::*list) {
+    (result.*list).insert((result.*list).end(), from.begin(), from.end());
+  };
   for (const Part& part : parts) {
     if (part.kind == Part::kSpecial && !add_special) continue;
-    const std::vector<int32_t>& ids = part.kind == Part::kFirst    ? first
-                                      : part.kind == Part::kSecond ? second
-                                                                   : part.ids;
-    result.ids.insert(result.ids.end(), ids.begin(), ids.end());
+    if (part.kind == Part::kSpecial) {
+      add(part.ids, &TypedIds::ids);
+    } else {
+      const TypedIds& text = part.kind == Part::kFirst ? first : second;
+      add(text.ids, &TypedIds::ids);
+      add(text.parts, &TypedIds::parts);
+    }
     result.type_ids.resize(result.ids.size(), part.type_id);
+    result.parts.resize(result.ids.size(), TokenPart::kAdded);
   }
   return result;
 }
 
-TypedIds PostProcessor::apply_single(std::vector<int32_t> ids, bool add_special) const {
-  TypedIds result{std::move(ids), {}};
+TypedIds PostProcessor::bare(std::vector<int32_t> ids, TokenPart part) {
+  TypedIds result{.ids = std::move(ids)};
   result.type_ids.resize(result.ids.size(), 0);
+  result.parts.resize(result.ids.size(), part);
+  return result;
+}
+
+TypedIds PostProcessor::apply_single(std::vector<int32_t> ids, bool add_special) const {
+  TypedIds result = bare(std::move(ids), TokenPart::kFirst);
   for (const Template& parts : templates_) {
-    result = join(parts.single, result.ids, {}, add_special);
+    result = join(parts.single, result, {}, add_special);
   }
   return result;
 }
@@ -235,7 +248,9 @@ TypedIds PostProcessor::apply_pair(std::vector<int32_t> first,
                 "pairs of texts: the post_processor of tokenizer.json doesn't say how they are put "
                 "together");
   }
-  return join(templates_.empty() ? kBare : templates_[0].pair, first, second, add_special);
+  return join(templates_.empty() ? kBare : templates_[0].pair,
+              bare(std::move(first), TokenPart::kFirst),
+              bare(std::move(second), TokenPart::kSecond), add_special);
 }
 
 }  // namespace tgi

@@ -30,7 +30,7 @@ class PostProcessor {
 
   void apply(std::vector<int32_t>& ids, bool add_special) const;
 
-  // With the types of the ids.
+  // With the types and parts of the ids.
   TypedIds apply_single(std::vector<int32_t> ids, bool add_special) const;
 
   // Throws kUnsupported when the file doesn't say what a pair is.
@@ -66,9 +66,10 @@ class PostProcessor {
   };
 
   void add(const JsonReader& component, const std::string& type);
+  static TypedIds bare(std::vector<int32_t> ids, TokenPart part);
   static TypedIds join(const std::vector<Part>& parts,
-                       const std::vector<int32_t>& first,
-                       const std::vector<int32_t>& second,
+                       const TypedIds& first,
+                       const TypedIds& second,
                        bool add_special);
   void add_template(const JsonReader& component);
   static std::vector<Part> read_parts(const JsonReader& component, std::string_view list);
