@@ -51,8 +51,10 @@ AdapterFacts adapter_facts(const AdapterConfig& config, const Checkpoint& tensor
     }
     // The tensor holds the ranks of all experts below each other.
     for (const std::string& parameter : parameters) {
-      facts.max_rank = std::max(facts.max_rank, scales.rank_of(parameter));
-      targets.emplace(parameter.substr(parameter.rfind('.') + 1));
+      const std::string name = parameter.substr(parameter.rfind('.') + 1);
+      const std::string whole = fmt::format("{}.{}", module_of_wrapper(parsed.module), name);
+      facts.max_rank = std::max(facts.max_rank, scales.rank_of(whole));
+      targets.insert(name);
     }
   }
   facts.targets.assign(targets.begin(), targets.end());

@@ -8,6 +8,14 @@ namespace tgi {
 namespace {
 
 constexpr std::string_view kWrapped = ".base_layer";
+constexpr std::string_view kHolder = "experts";  // of parameters of experts
+
+// Whether the module is the one that this names, or one within others.
+bool is_named(std::string_view module, std::string_view name) {
+  if (!module.ends_with(name)) return false;
+  module.remove_suffix(name.size());
+  return module.empty() || module.ends_with('.');
+}
 
 bool fits(const StoredExperts& stored, const ExpertParameter& parameter, bool is_turned) {
   const int64_t x = is_turned ? parameter.outputs : parameter.inputs;
@@ -26,10 +34,10 @@ std::vector<std::string> parameters_of(const AdapterConfig& config, std::string_
   module = module_of_wrapper(module);
   std::vector<std::string> out;
   for (const std::string& parameter : config.parameters) {
-    const std::string_view holder = std::string_view(parameter).substr(0, parameter.rfind('.'));
-    const bool ends_so = module.ends_with(holder) && holder.size() < parameter.size();
-    const size_t before = module.size() - std::min(module.size(), holder.size());
-    if (ends_so && (before == 0 || module[before - 1] == '.')) out.push_back(parameter);
+    const size_t dot = parameter.rfind('.');
+    const bool is_alone = dot == std::string::npos;
+    const std::string_view holder = is_alone ? kHolder : std::string_view(parameter).substr(0, dot);
+    if (is_named(module, holder)) out.push_back(parameter);
   }
   return out;
 }
@@ -44,7 +52,7 @@ std::string scale_key(const AdapterConfig& config, const std::string& module) {
 // A module without a list of parameters has one.
 std::string expert_scale_key(std::string_view module, const ExpertParameter& parameter) {
   std::string out(module);
-  return out + (module.ends_with(".experts") ? "." + parameter.name : std::string(".weight"));
+  return out + (is_named(module, kHolder) ? "." + parameter.name : std::string(".weight"));
 }
 
 std::string shapes_of_experts(std::span<const ExpertParameter* const> parameters,

@@ -25,7 +25,8 @@ namespace tgi {
 // Without the marks of one wrapper of a parameter around another.
 std::string_view module_of_wrapper(std::string_view module);
 
-// Of the parameters that an adapter was made for, those of this module, which its tensors name.
+// Of the parameters that an adapter was made for, those of this module, which its tensors name. One
+// that is named alone ("gate_up_proj") is of experts.
 std::vector<std::string> parameters_of(const AdapterConfig& config, std::string_view module);
 
 // The name by which rank_pattern and alpha_pattern know a linear, and a parameter of experts.

@@ -78,6 +78,19 @@ TEST_CASE("parameters of experts are told by their shapes, each expert's factors
   }
 }
 
+TEST_CASE("parameters that are named without the module that holds them are of experts") {
+  const LoadedConfig model = golden_model("qwen3-moe");
+  Json config = experts_config();  // as PEFT 0.21 writes what was made of each expert's linears
+  config["target_parameters"] = {"gate_up_proj", "down_proj"};
+  config["rank_pattern"] = {{R"(.*\.gate_up_proj)", 4}};
+  const MemorySource files = adapter_files(
+      config, together({pair(kExperts + ".base_layer", 20, 24, 24), pair(kExperts, 24, 10, 12)}));
+  const AdapterFacts facts = read_adapter_facts(files);
+  CHECK(facts.max_rank == 4);
+  CHECK(facts.targets == std::vector<std::string>{"down_proj", "gate_up_proj"});
+  CHECK(opened(files, model).facts.max_rank == 4);
+}
+
 TEST_CASE("parts of experts have sites of their own, behind all others") {
   const LoadedConfig model = golden_model("qwen3-moe");
   const MemorySource files = adapter_files(
