@@ -34,6 +34,7 @@
 #include "cmd/http/stream_pump.h"
 #include "cmd/model_path.h"
 #include "cmd/models/use_record.h"
+#include "cmd/named_adapters.h"
 #include "cmd/serve_daemon.h"
 #include "cmd/serve_pull.h"
 #include "cmd/serve_watch.h"
@@ -73,6 +74,11 @@ std::string pipeline_tag(std::string_view task) {
   return "text-generation";
 }
 
+// Of so many tokens in all; a model that generates has at least one to give.
+int64_t most_input_tokens(const ipc::ModelStatus& model, int64_t max_total_tokens) {
+  return max_total_tokens - (model.task == "generate" ? 1 : 0);
+}
+
 http::ApiOptions api_options(const ServeOptions& options, const ipc::ModelStatus& model) {
   http::ApiOptions out;
   const bool is_as_asked = !options.model.empty() && model.name == options.model_path;
@@ -87,8 +93,12 @@ http::ApiOptions api_options(const ServeOptions& options, const ipc::ModelStatus
   out.max_stop_sequences = options.max_stop_sequences;
   out.max_top_n_tokens = options.max_top_n_tokens;
   out.max_top_logprobs = std::min(out.max_top_logprobs, model.max_top_n_tokens);
-  out.max_total_tokens = options.max_total_tokens.value_or(model.max_total_tokens);
-  out.max_input_tokens = options.max_input_tokens.value_or(out.max_total_tokens - 1);
+  // The texts of a model that gives vectors are as long as its files say, whatever is asked for.
+  const bool generates = model.task == "generate";
+  const auto asked_total = generates ? options.max_total_tokens : std::nullopt;
+  const auto asked_input = generates ? options.max_input_tokens : std::nullopt;
+  out.max_total_tokens = asked_total.value_or(model.max_total_tokens);
+  out.max_input_tokens = asked_input.value_or(most_input_tokens(model, out.max_total_tokens));
   out.max_client_batch_size = options.max_client_batch_size;
   out.validation_workers = options.validation_workers;
   out.enable_prefill_logprobs = options.enable_prefill_logprobs;
@@ -105,7 +115,8 @@ http::ApiOptions api_options(const ServeOptions& options, const ipc::ModelStatus
 http::ApiOptions options_of_another(const ServeOptions& options, const ipc::ModelStatus& model) {
   http::ApiOptions out = api_options(options, model);
   out.max_total_tokens = std::min(out.max_total_tokens, model.max_total_tokens);
-  out.max_input_tokens = std::min(out.max_input_tokens, out.max_total_tokens - 1);
+  out.max_input_tokens =
+      std::min(out.max_input_tokens, most_input_tokens(model, out.max_total_tokens));
   out.max_best_of = std::min(out.max_best_of, model.max_best_of);
   out.max_stop_sequences = std::min(out.max_stop_sequences, model.max_stop_sequences);
   out.max_top_n_tokens = std::min(out.max_top_n_tokens, model.max_top_n_tokens);
@@ -143,7 +154,8 @@ struct LimitRow {
 void check_limits(const http::ApiOptions& options, const ipc::ModelStatus& model) {
   for (const LimitRow& row :
        {LimitRow{"--max-total-tokens", options.max_total_tokens, model.max_total_tokens},
-        LimitRow{"--max-input-tokens", options.max_input_tokens, options.max_total_tokens - 1},
+        LimitRow{"--max-input-tokens", options.max_input_tokens,
+                 most_input_tokens(model, options.max_total_tokens)},
         LimitRow{"--max-best-of", options.max_best_of, model.max_best_of},
         LimitRow{"--max-stop-sequences", options.max_stop_sequences, model.max_stop_sequences},
         LimitRow{"--max-top-n-tokens", options.max_top_n_tokens, model.max_top_n_tokens}}) {
@@ -173,13 +185,8 @@ struct GivenAdapter {
   bool is_pinned = false;
 };
 
-// NAME=ADAPTER, or ADAPTER alone, which is its name too.
 GivenAdapter find_adapter(const std::string& text, bool is_pinned, const ResolveOptions& resolve) {
-  const size_t equals = text.find('=');
-  const bool has_name = equals != std::string::npos && equals > 0;
-  const std::string adapter = has_name ? text.substr(equals + 1) : text;
-  const size_t at = adapter.find('@');
-  std::string name = has_name ? text.substr(0, equals) : adapter.substr(0, at);
+  auto [name, adapter] = split_named_adapter(text);
   return {.named = {.name = std::move(name), .folder = resolve_model(adapter, resolve)},
           .is_pinned = is_pinned};
 }

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "cmd/download/fetch_model.h"
 #include "cmd/launcher_flags.h"
+#include "cmd/named_adapters.h"
 #include "cmd/session.h"
 #include "ipc/duration.h"
 
@@ -77,6 +78,7 @@ class Resolver {
     take_http();
     check_lengths();
     check_sharded();
+    check_adapter_names(options_);
     choose_host();
     return std::move(options_);
   }

@@ -18,6 +18,12 @@ ApiError adapter_error(const std::string& id, const std::string& problem) {
   return daemon_error(Error(Code::kAdapter, fmt::format("adapter {}: {}", id, problem)), false);
 }
 
+void check_source(const std::string& source) {
+  if (source == "hub" || source == "local" || source == "s3") return;
+  throw validation_error(
+      fmt::format("`adapter_source` must be hub, local or s3. Given: {}", source.substr(0, 100)));
+}
+
 }  // namespace
 
 Adapters::Adapters(AdaptersOptions options)
@@ -60,6 +66,7 @@ void Adapters::choose(const AdapterAsk& ask,
   const auto is_base = [&](const std::string& id) {
     return id.empty() || id == model_id || id == kBase;
   };
+  if (ask.source) check_source(*ask.source);
   if (ask.merged) {
     were_asked_for_ = true;
     ipc::MergedAdapters merged = *ask.merged;
@@ -94,10 +101,7 @@ std::optional<std::string> Adapters::path_of(const AdapterAsk& ask, const std::s
 std::string Adapters::folder_of(const AdapterAsk& ask, const std::string& id) {
   if (std::optional<std::string> folder = find_named(id)) return std::move(*folder);
   const std::string source = ask.source.value_or(options_.default_source);
-  if (source != "hub" && source != "local" && source != "s3") {
-    throw validation_error(
-        fmt::format("`adapter_source` must be hub, local or s3. Given: {}", source.substr(0, 100)));
-  }
+  check_source(source);
   if (!options_.finds_others) {
     throw adapter_error(id, "this server has only the adapters that it was started with");
   }

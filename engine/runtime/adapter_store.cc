@@ -90,6 +90,7 @@ std::shared_ptr<const HostAdapter> AdapterStore::use(Entry& entry) const {
 
 std::shared_ptr<const HostAdapter> AdapterStore::load(const std::string& name,
                                                       const std::string& folder) {
+  engine_.require_adapters(name);
   const auto is_current = [&](const Entry& entry) {
     return entry.folder == folder && entry.stamp == stamp_of(folder);
   };

@@ -38,7 +38,7 @@ class AdapterStore {
                bool merges_factors = false);
 
   // The adapter in `folder`, which has this name from now on. Throws kAdapter saying which adapter
-  // and what is wrong.
+  // and what is wrong, or that the model takes none.
   std::shared_ptr<const HostAdapter> load(const std::string& name, const std::string& folder);
 
   // Throws kAdapter when no adapter has the name, listing those that there are.

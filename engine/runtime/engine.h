@@ -14,6 +14,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string>
 #include <thread>
 #include <unordered_map>
 #include <unordered_set>
@@ -96,6 +97,8 @@ class Engine {
 
   // What an adapter will take on the device.
   int64_t adapter_bytes(const AdapterParts& parts) const;
+  // Throws kAdapter where the model takes none. Any thread.
+  void require_adapters(const std::string& name) const;
   // It is loaded soon, and stays on the device although no request wants it. One that does not fit
   // is not, which the log says.
   void pin_adapter(std::shared_ptr<const HostAdapter> adapter);

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -30,14 +31,17 @@ void Engine::forget_adapter(int64_t adapter, std::function<void()> on_gone) {
   send(Forget{adapter, std::move(on_gone)});
 }
 
+void Engine::require_adapters(const std::string& name) const {
+  if (options_.adapters.max_active > 0) return;
+  throw Error(Code::kAdapter,
+              fmt::format("adapter {}: this model takes none: --adapter-memory-fraction or "
+                          "--max-active-adapters is 0, or its backend has no kernels for them",
+                          name));
+}
+
 void Engine::require_room(const HostAdapter& adapter) const {
   if (adapters_.can_ever_hold(adapter.device_bytes)) return;
-  if (options_.adapters.max_active == 0) {
-    throw Error(Code::kAdapter,
-                fmt::format("adapter {}: this model takes none: --adapter-memory-fraction or "
-                            "--max-active-adapters is 0, or its backend has no kernels for them",
-                            adapter.name));
-  }
+  require_adapters(adapter.name);
   throw Error(
       Code::kAdapter,
       fmt::format("adapter {}: it needs {} of memory, of the {} that adapters have ({} of "

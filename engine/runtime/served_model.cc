@@ -161,6 +161,7 @@ std::unique_ptr<ServedModel> ServedModel::load(std::unique_ptr<PreparedModel> pr
     model->vectors_ = std::make_unique<VectorIntake>(
         *model->vector_head_, *model->tokenizer_, chat_template, config.vocab_size,
         config.num_token_types, plan.max_total_tokens, config.is_causal);
+    facts.max_total_tokens = model->vectors_->max_tokens();
   }
   EngineOptions engine;
   engine.scheduler = {.max_running = ranks.max_running,

@@ -38,6 +38,20 @@ TEST_CASE("serve flags: HOSTNAME is an address or somebody else's") {
   CHECK(resolve({"--hostname", "localhost"}, {{"HOSTNAME", "0.0.0.0"}}).host == "localhost");
 }
 
+TEST_CASE("serve flags: a name is that of one adapter") {
+  CHECK(refusal({"--lora-adapters", "a=/one,a=/two"}) ==
+        "--lora-adapters: two adapters have the name a: /one and /two");
+  CHECK(refusal({"--lora-adapters", "a=/one", "--lora-adapters", "a=/two"}).find("name a") !=
+        std::string::npos);
+  CHECK(refusal({"--lora-adapters", "O/A@v1,O/A@v2"}).find("name O/A: O/A@v1 and O/A@v2") !=
+        std::string::npos);
+  CHECK(refusal({"--lora-adapters", "a=/one", "--preloaded-adapter-ids", "a=/two"}) ==
+        "--preloaded-adapter-ids: two adapters have the name a: /one and /two");
+  CHECK(refusal({"--lora-adapters", "a=/one", "--adapter-id", "a=/two"}) ==
+        "--adapter-id: two adapters have the name a: /one and /two");
+  CHECK(refusal({"--lora-adapters", "a=/one,b=/one,a=/one"}).empty());
+}
+
 TEST_CASE("serve flags: Vertex AI says where to listen and which paths it asks") {
   const ServeOptions options = resolve({}, {{"AIP_HTTP_PORT", "8080"},
                                             {"AIP_PREDICT_ROUTE", "/predict"},

@@ -132,6 +132,10 @@ def test_a_folder_is_named_only_as_local(with_adapters, adapters, tmp_path):
     assert text_of(with_adapters, adapter_id=str(third), adapter_source="local") != text_of(with_adapters)
     unknown = with_adapters.post("/generate", {"inputs": "a", "parameters": {"adapter_id": "x", "adapter_source": "pbase"}})
     assert unknown.status_code == 422 and "adapter_source" in unknown.text
+    for known in ("first", "", None):  # whatever the adapter is
+        asked = {"inputs": "a", "parameters": {"adapter_id": known, "adapter_source": "zzz"}}
+        refused = with_adapters.post("/generate", asked)
+        assert refused.status_code == 422 and "`adapter_source` must be hub, local or s3" in refused.text
 
 
 def test_an_adapter_that_does_not_fit_says_why(with_adapters, tmp_path):
@@ -291,6 +295,14 @@ def test_lorax_names_of_metrics(start, adapters, tmp_path):
 def test_a_static_adapter_is_that_of_requests_that_name_none(start, adapters, with_adapters):
     api = start("--adapter-id", str(adapters[0]))
     assert text_of(api) == text_of(with_adapters, adapter_id="first")
+
+
+def test_a_model_that_takes_no_adapters_is_not_served_with_some(own_home, adapters):
+    daemon = Daemon(own_home, flags=("--adapter-memory-fraction", "0"))
+    done = subprocess.run([TGI, "serve", "demo", "--http", "127.0.0.1:0", "--socket", own_home.socket, "--lora-adapters", f"a={adapters[0]}"],
+                          env=own_home.environment(), capture_output=True, timeout=60, text=True)
+    daemon.end()
+    assert done.returncode != 0 and "adapter a: this model takes none: --adapter-memory-fraction" in done.stderr
 
 
 def test_preloaded_adapters_are_the_only_ones(start, adapters, tmp_path):
