@@ -73,6 +73,12 @@ inline constexpr std::string_view kAnswerSchemas = R"json({
   "results": {"type": "array", "items": {"type": "object", "required": ["index", "relevance_score"], "properties": {
     "index": {"type": "integer"}, "relevance_score": {"type": "number"},
     "document": {"type": "object", "properties": {"text": {"type": "string"}}}}}}}},
+"SimilarityResponse": {"type": "array", "items": {"type": "number"}},
+"ScoreResponse": {"type": "object", "required": ["object", "model", "data", "usage"], "properties": {
+  "object": {"type": "string", "enum": ["list"]}, "model": {"type": "string"},
+  "data": {"type": "array", "items": {"type": "object", "required": ["index", "object", "score"], "properties": {
+    "index": {"type": "integer"}, "object": {"type": "string", "enum": ["score"]}, "score": {"type": "number"}}}},
+  "usage": {"type": "object", "properties": {"prompt_tokens": {"type": "integer"}, "total_tokens": {"type": "integer"}}}}},
 "Usage": {"type": "object", "required": ["prompt_tokens", "completion_tokens", "total_tokens"], "properties": {
   "prompt_tokens": {"type": "integer"}, "completion_tokens": {"type": "integer"}, "total_tokens": {"type": "integer"},
   "prompt_tokens_details": {"type": "object", "properties": {"cached_tokens": {"type": "integer"}}},

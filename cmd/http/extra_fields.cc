@@ -163,6 +163,10 @@ std::span<const ExtraField> extra_fields<CompletionBody>() {
 }
 
 template <>
+std::span<const ExtraField> extra_fields<TokenizeBody>() {
+  return kNative;
+}
+template <>
 std::span<const ExtraField> extra_fields<GenerateBody>() {
   return kNative;
 }

@@ -240,9 +240,10 @@ Response one_model(std::shared_ptr<Scope> scope, const Request& request) {
   return json_response(200, told(is_adapter ? name : options.model_id, options));
 }
 
-Response tokenize(Scope& scope, const GenerateBody& body) {
+Response tokenize(Scope& scope, const TokenizeBody& body) {
   ipc::TokenizeParams asked;
   asked.prompt = body.inputs;
+  asked.add_special = body.add_special_tokens;
   return json_response(200, spans_json(ask_tokens(scope, asked)));
 }
 

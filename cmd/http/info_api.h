@@ -33,7 +33,7 @@ std::string ask_text(const Scope& scope, std::vector<int32_t> ids);
 // Of the chat that a request would show.
 int64_t count_tokens(const Scope& scope, const ipc::GenerateRequest& request);
 
-Response tokenize(Scope& scope, const GenerateBody& body);
+Response tokenize(Scope& scope, const TokenizeBody& body);
 Response chat_tokenize(Scope& scope, const ChatBody& body);
 
 }  // namespace tgi::http

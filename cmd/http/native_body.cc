@@ -129,6 +129,20 @@ std::span<const BodyField<GenerateParameters>> body_fields<GenerateParameters>()
 }
 
 template <>
+std::span<const BodyField<TokenizeBody>> body_fields<TokenizeBody>() {
+  using B = TokenizeBody;
+  static constexpr std::array kFields = {
+      body_field<&B::inputs>("inputs", {.description = "the prompt", .required = true}),
+      body_field<&B::add_special_tokens>("add_special_tokens",
+                                         {"false: without those that mark a text's ends"}),
+      body_field<&B::parameters>("parameters", {"of the same prompt's generation, which changes "
+                                                "no token of it"}),
+      body_field<&B::stream>("stream", {"likewise"}),
+  };
+  return kFields;
+}
+
+template <>
 std::span<const BodyField<GenerateBody>> body_fields<GenerateBody>() {
   static constexpr std::array kFields = {
       body_field<&GenerateBody::inputs>("inputs", {.description = "the prompt", .required = true}),

@@ -61,6 +61,14 @@ struct GenerateBody {
   bool stream = false;
 };
 
+// Of /tokenize, for whose clients a body of /generate does, too.
+struct TokenizeBody {
+  std::string inputs;
+  bool add_special_tokens = true;
+  std::optional<GenerateParameters> parameters;
+  bool stream = false;
+};
+
 template <>
 std::span<const BodyField<MergedAdaptersBody>> body_fields<MergedAdaptersBody>();
 template <>
@@ -68,9 +76,17 @@ std::span<const BodyField<GenerateParameters>> body_fields<GenerateParameters>()
 template <>
 std::span<const BodyField<GenerateBody>> body_fields<GenerateBody>();
 template <>
+std::span<const BodyField<TokenizeBody>> body_fields<TokenizeBody>();
+template <>
 std::span<const ExtraField> extra_fields<GenerateParameters>();
 template <>
 std::span<const ExtraField> extra_fields<GenerateBody>();
+template <>
+std::span<const ExtraField> extra_fields<TokenizeBody>();
+template <>
+struct SchemaName<TokenizeBody> {
+  static constexpr std::string_view value = "TokenizeRequest";
+};
 template <>
 struct SchemaName<MergedAdaptersBody> {
   static constexpr std::string_view value = "AdapterParameters";

@@ -59,6 +59,7 @@ OrderedJson schemas() {
   out["AdapterParameters"] = body_schema<MergedAdaptersBody>();
   out["GenerateParameters"] = body_schema<GenerateParameters>();
   out["CompatGenerateRequest"] = body_schema<GenerateBody>();
+  out["TokenizeRequest"] = body_schema<TokenizeBody>();
   out["GenerateRequest"] = body_schema<GenerateBody>();
   out["GenerateRequest"]["properties"].erase("stream");
   out["ChatRequest"] = body_schema<ChatBody>();
@@ -74,6 +75,10 @@ OrderedJson schemas() {
   out["ClassifyRequest"] = body_schema<ClassifyBody>();
   out["RerankRequest"] = body_schema<RerankBody>();
   out["DocumentsRequest"] = body_schema<DocumentsBody>();
+  out["SimilarityInputs"] = body_schema<SentencesBody>();
+  out["SimilarityParameters"] = body_schema<SimilarityParameters>();
+  out["SimilarityRequest"] = body_schema<SimilarityBody>();
+  out["ScoreRequest"] = body_schema<ScoreBody>();
   out["SagemakerRequest"]["oneOf"] =
       OrderedJson::array({reference("CompatGenerateRequest"), reference("ChatRequest"),
                           reference("CompletionRequest")});

@@ -13,6 +13,7 @@
 #include "cmd/http/native_api.h"
 #include "cmd/http/ollama_api.h"
 #include "cmd/http/openai_api.h"
+#include "cmd/http/ranking_api.h"
 #include "cmd/http/request_body.h"
 #include "cmd/http/responses_api.h"
 #include "cmd/http/ui_page.h"
@@ -41,7 +42,9 @@ Response compatible(std::shared_ptr<Scope> scope, GenerateBody body) {
 }
 
 Response handle_root(std::shared_ptr<Scope> scope, const Request& request) {
-  return compatible(std::move(scope), body_of<GenerateBody>(request));
+  const OrderedJson body = parse_body(request);
+  if (gives_vectors(*scope)) return answer_by_task(*scope, body);
+  return compatible(std::move(scope), read_body<GenerateBody>(body));
 }
 
 Response handle_chat(std::shared_ptr<Scope> scope, const Request& request) {
@@ -55,6 +58,7 @@ Response handle_completions(std::shared_ptr<Scope> scope, const Request& request
 // SageMaker's one address: the members tell which of the others is meant.
 Response handle_invocations(std::shared_ptr<Scope> scope, const Request& request) {
   const OrderedJson body = parse_body(request);
+  if (gives_vectors(*scope)) return answer_by_task(*scope, body);
   if (body.is_object() && body.contains("inputs")) {
     return compatible(std::move(scope), read_body<GenerateBody>(body));
   }
@@ -85,7 +89,7 @@ Response handle_tokenize(std::shared_ptr<Scope> scope, const Request& request) {
   const auto has = [&](const char* name) { return body.is_object() && body.contains(name); };
   if (has("content")) return llama_cpp_tokenize(*scope, read_body<LlamaCppTokenizeBody>(body));
   if (has("prompt") || has("messages")) return vllm_tokenize(*scope, body);
-  return tokenize(*scope, read_body<GenerateBody>(body));
+  return tokenize(*scope, read_body<TokenizeBody>(body));
 }
 
 // text-embeddings-inference's, or vLLM's: the members tell.
@@ -96,7 +100,7 @@ Response handle_rerank(std::shared_ptr<Scope> scope, const Request& request) {
       return rerank_documents(*scope, read_body<DocumentsBody>(body));
     } catch (const ApiError& error) {  // which whoever asks so takes as /v1/rerank tells it
       scope->failed(error);
-      return openai_error(error);
+      return openai_error(in_terms(error, scope->terms()));
     }
   }
   return rerank(*scope, read_body<RerankBody>(body));
@@ -125,7 +129,8 @@ Response handle_openapi(std::shared_ptr<Scope> /*scope*/, const Request& /*reque
 
 constexpr std::array kRoutes = {
     Route{"POST", "/", true, &kNativeErrors, handle_root,
-          "Generate, streamed when `stream` is true; the older form of /generate",
+          "Generate, streamed when `stream` is true; the older form of /generate. Of a model that "
+          "gives vectors or scores: the body of /embed, /similarity, /predict or /rerank",
           "CompatGenerateRequest", "CompatGenerateResponse"},
     Route{"GET", "/", false, &kNativeErrors, page_or_health,
           "Whether the model answers; for who accepts text/html, the page", "", ""},
@@ -177,7 +182,7 @@ constexpr std::array kRoutes = {
     Route{"POST", "/invocations", true, &kNativeErrors, handle_invocations,
           "The body of any of the routes that generate", "SagemakerRequest", "SagemakerResponse"},
     Route{"POST", "/tokenize", true, &kNativeErrors, handle_tokenize, "The tokens of a prompt",
-          "GenerateRequest", "TokenizeResponse"},
+          "TokenizeRequest", "TokenizeResponse"},
     Route{"POST", "/chat_tokenize", false, &kNativeErrors, handle_chat_tokenize,
           "A conversation as the model sees it, and its tokens", "ChatRequest",
           "ChatTokenizeResponse"},
@@ -204,6 +209,15 @@ constexpr std::array kRoutes = {
     Route{"POST", "/v1/reranking", true, &kOpenAiErrors,
           handle_texts<DocumentsBody, rerank_documents>, "The same as /v1/rerank",
           "DocumentsRequest", "DocumentsResponse"},
+    Route{"POST", "/v2/rerank", true, &kOpenAiErrors, handle_texts<DocumentsBody, rerank_documents>,
+          "The same as /v1/rerank", "DocumentsRequest", "DocumentsResponse"},
+    Route{"POST", "/similarity", true, &kNativeErrors, handle_texts<SimilarityBody, similarity>,
+          "How near the vectors of texts are to that of another", "SimilarityRequest",
+          "SimilarityResponse"},
+    Route{"POST", "/score", true, &kOpenAiErrors, handle_texts<ScoreBody, score>,
+          "How well the two texts of each pair fit", "ScoreRequest", "ScoreResponse"},
+    Route{"POST", "/v1/score", true, &kOpenAiErrors, handle_texts<ScoreBody, score>,
+          "The same as /score", "ScoreRequest", "ScoreResponse"},
     Route{"GET", "/startup", false, &kNativeErrors, startup, "Whether the model really answers", "",
           ""},
     Route{"GET", "/info", false, &kNativeErrors, info, "The model and the limits", "", "Info"},

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <optional>
 #include <span>
@@ -16,6 +17,7 @@
 #include "cmd/http/adapters.h"
 #include "cmd/http/generation.h"
 #include "cmd/http/openai_body.h"
+#include "cmd/http/ranking_api.h"
 #include "ipc/client.h"
 
 namespace tgi::http {
@@ -67,12 +69,6 @@ void choose(Scope& scope, const EmbeddingsBody& body, ipc::VectorParams& params)
   params.adapter_path = request.adapter_path;
 }
 
-ipc::ClassifyResult ask_scores(Scope& scope, const ipc::VectorParams& params) {
-  ipc::ClassifyResult result = ipc::classify_result_from_json(ask(scope, ipc::kClassify, params));
-  note_tokens(scope, result.num_tokens);
-  return result;
-}
-
 OrderedJson scores_json(const ipc::ClassifyResult& result, const ipc::TextScores& text) {
   OrderedJson out = OrderedJson::array();
   for (const ipc::EntityInfo& entity : text.entities) {
@@ -101,48 +97,45 @@ OrderedJson all_scores_json(const ipc::ClassifyResult& result) {
 ipc::VectorParams to_params(Scope& scope, const ClassifyBody& body) {
   ipc::VectorParams params;
   params.truncate = body.truncate;
+  params.truncation_side = truncation_side(body.truncation_direction);
   params.raw_scores = body.raw_scores;
   choose(scope, body.parameters, params);
   return params;
 }
 
-struct Ranked {
-  size_t index;
-  double score;
-};
+constexpr Term kOpenAiTerms[] = {{"`inputs`", "`input`"}};
 
-// The best first; of equals the first.
-std::vector<Ranked> rank(Scope& scope,
-                         const std::string& query,
-                         const std::vector<std::string>& texts,
-                         bool truncate,
-                         bool raw_scores) {
-  require(!texts.empty(), "`texts` cannot be empty");
-  ipc::VectorParams params;
-  params.truncate = truncate;
-  params.raw_scores = raw_scores;
-  for (const std::string& text : texts) params.inputs.push_back({.text = query, .pair = text});
-  check_count(params.inputs);
-  const ipc::ClassifyResult result = ask_scores(scope, params);
-  require(result.labels.size() == 1,
-          "the model gives {} scores for a pair of texts, and ranking takes one: load a reranker",
-          result.labels.size());
-  std::vector<Ranked> out;
-  for (size_t i = 0; i < texts.size(); ++i) {
-    const std::vector<double>& scores = result.texts.at(i).scores;
-    require(scores.size() == 1, "the model finds entities and does not rank: load a reranker");
-    out.push_back({.index = i, .score = scores.front()});
+double cosine(const std::vector<float>& a, const std::vector<float>& b) {
+  double product = 0;
+  double squares_a = 0;
+  double squares_b = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    product += static_cast<double>(a[i]) * static_cast<double>(b[i]);
+    squares_a += static_cast<double>(a[i]) * static_cast<double>(a[i]);
+    squares_b += static_cast<double>(b[i]) * static_cast<double>(b[i]);
   }
-  std::ranges::stable_sort(out, [](const Ranked& a, const Ranked& b) { return a.score > b.score; });
-  return out;
+  const double lengths = std::sqrt(squares_a * squares_b);
+  return lengths > 0 ? product / lengths : 0;
 }
 
-std::string document_text(const OrderedJson& document, const std::string& path) {
-  if (document.is_string()) return document.get<std::string>();
-  const bool has_text = document.is_object() && document.size() == 1 && document.contains("text") &&
-                        document.at("text").is_string();
-  if (!has_text) fail_body_type(path, "a text, or an object with the member text", document);
-  return document.at("text").get<std::string>();
+ipc::EmbedResult embed_body(Scope& scope, const EmbedBody& body) {
+  scope.begin_generation(1);
+  ipc::VectorParams params;
+  params.inputs = texts_of(body.inputs, "inputs");
+  check_count(params.inputs);
+  params.truncate = body.truncate;
+  params.truncation_side = truncation_side(body.truncation_direction);
+  params.normalize = body.normalize;
+  params.prompt_name = body.prompt_name;
+  params.dimensions = body.dimensions;
+  choose(scope, body.parameters, params);
+  return ask_vectors(scope, params);
+}
+
+Response vectors_response(const ipc::EmbedResult& result) {
+  OrderedJson out = OrderedJson::array();
+  for (const std::string& vector : result.vectors) out.push_back(numbers_json(vector));
+  return json_response(200, out);
 }
 
 }  // namespace
@@ -159,6 +152,12 @@ ipc::EmbedResult ask_vectors(Scope& scope, const ipc::VectorParams& params) {
   return result;
 }
 
+ipc::ClassifyResult ask_scores(Scope& scope, const ipc::VectorParams& params) {
+  ipc::ClassifyResult result = ipc::classify_result_from_json(ask(scope, ipc::kClassify, params));
+  note_tokens(scope, result.num_tokens);
+  return result;
+}
+
 OrderedJson numbers_json(const std::string& base64) {
   OrderedJson out = OrderedJson::array();
   for (const float value : ipc::floats_of_base64(base64)) {
@@ -168,25 +167,17 @@ OrderedJson numbers_json(const std::string& base64) {
 }
 
 Response embed(Scope& scope, const EmbedBody& body) {
-  scope.begin_generation(1);
-  ipc::VectorParams params;
-  params.inputs = texts_of(body.inputs, "inputs");
-  check_count(params.inputs);
-  params.truncate = body.truncate;
-  params.normalize = body.normalize;
-  params.prompt_name = body.prompt_name;
-  params.dimensions = body.dimensions;
-  choose(scope, body.parameters, params);
-  const ipc::EmbedResult result = ask_vectors(scope, params);
-  if (is_single(body.inputs)) {
-    return json_response(200, {{"embeddings", numbers_json(result.vectors.at(0))}});
-  }
-  OrderedJson out = OrderedJson::array();
-  for (const std::string& vector : result.vectors) out.push_back(numbers_json(vector));
-  return json_response(200, out);
+  const ipc::EmbedResult result = embed_body(scope, body);
+  if (!is_single(body.inputs)) return vectors_response(result);
+  return json_response(200, {{"embeddings", numbers_json(result.vectors.at(0))}});
+}
+
+Response embed_list(Scope& scope, const EmbedBody& body) {
+  return vectors_response(embed_body(scope, body));
 }
 
 Response embeddings(Scope& scope, const EmbeddingsBody& body) {
+  scope.set_terms(kOpenAiTerms);
   scope.begin_generation(1);
   const std::string format = body.encoding_format.value_or("float");
   require(format == "float" || format == "base64",
@@ -239,39 +230,41 @@ Response predict(Scope& scope, const ClassifyBody& body) {
                        is_list ? all_scores_json(result) : scores_json(result, result.texts.at(0)));
 }
 
-Response rerank(Scope& scope, const RerankBody& body) {
+Response similarity(Scope& scope, const SimilarityBody& body) {
   scope.begin_generation(1);
+  const SimilarityParameters parameters = body.parameters.value_or(SimilarityParameters());
+  ipc::VectorParams params;
+  params.inputs.push_back({.text = body.inputs.source_sentence});
+  for (const std::string& text : body.inputs.sentences) params.inputs.push_back({.text = text});
+  require(!body.inputs.sentences.empty(), "`inputs.sentences` cannot be empty");
+  check_count(params.inputs);
+  params.truncate = parameters.truncate;
+  params.truncation_side = truncation_side(parameters.truncation_direction);
+  params.prompt_name = parameters.prompt_name;
+  const ipc::EmbedResult result = ask_vectors(scope, params);
+  const std::vector<float> source = ipc::floats_of_base64(result.vectors.at(0));
   OrderedJson out = OrderedJson::array();
-  for (const Ranked& one : rank(scope, body.query, body.texts, body.truncate, body.raw_scores)) {
-    OrderedJson row = {{"index", one.index}, {"score", one.score}};
-    if (body.return_text) row["text"] = body.texts[one.index];
-    out.push_back(std::move(row));
+  for (size_t i = 1; i < result.vectors.size(); ++i) {
+    out.push_back(cosine(source, ipc::floats_of_base64(result.vectors[i])));
   }
   return json_response(200, out);
 }
 
-Response rerank_documents(Scope& scope, const DocumentsBody& body) {
-  scope.begin_generation(1);
-  require(body.top_n.value_or(1) > 0, "`top_n` must be > 0. Given: {}", body.top_n.value_or(1));
-  if (!body.documents.is_array()) fail_body_type("documents", "a list of texts", body.documents);
-  std::vector<std::string> texts;
-  for (size_t i = 0; i < body.documents.size(); ++i) {
-    texts.push_back(document_text(body.documents[i], fmt::format("documents[{}]", i)));
+bool gives_vectors(const Scope& scope) {
+  return scope.options().pipeline_tag != ApiOptions().pipeline_tag;
+}
+
+Response answer_by_task(Scope& scope, const OrderedJson& body) {
+  const auto has = [](const OrderedJson& json, const char* name) {
+    return json.is_object() && json.contains(name);
+  };
+  if (has(body, "inputs") && has(body.at("inputs"), "source_sentence")) {
+    return similarity(scope, read_body<SimilarityBody>(body));
   }
-  std::vector<Ranked> ranked = rank(scope, body.query, texts, true, false);
-  const size_t count = std::min<size_t>(
-      ranked.size(), static_cast<size_t>(body.top_n.value_or(static_cast<int64_t>(ranked.size()))));
-  ranked.resize(count);
-  OrderedJson results = OrderedJson::array();
-  for (const Ranked& one : ranked) {
-    OrderedJson row = {{"index", one.index}, {"relevance_score", one.score}};
-    if (body.return_documents) row["document"] = {{"text", texts[one.index]}};
-    results.push_back(std::move(row));
-  }
-  return json_response(
-      200, {{"model", body.model.value_or(scope.options().model_id)},
-            {"results", std::move(results)},
-            {"usage", {{"total_tokens", scope.record().num_prompt_tokens.value_or(0)}}}});
+  if (has(body, "query")) return rerank(scope, read_body<RerankBody>(body));
+  const bool embeds = scope.options().pipeline_tag == "feature-extraction";
+  if (embeds) return embed_list(scope, read_body<EmbedBody>(body));
+  return predict(scope, read_body<ClassifyBody>(body));
 }
 
 Response startup(std::shared_ptr<Scope> scope, const Request& /*request*/) {

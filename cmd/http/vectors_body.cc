@@ -5,6 +5,12 @@
 #include <array>
 
 namespace tgi::http {
+namespace {
+
+constexpr FieldInfo kDirection = {
+    "which side of it: left, right; absent: as the model's files say"};
+
+}  // namespace
 
 template <>
 std::span<const BodyField<VectorParameters>> body_fields<VectorParameters>() {
@@ -26,6 +32,7 @@ std::span<const BodyField<EmbedBody>> body_fields<EmbedBody>() {
       body_field<&B::normalize>("normalize",
                                 {"to the length 1; absent: as the model's own files say"}),
       body_field<&B::truncate>("truncate", {"cut what is too long"}),
+      body_field<&B::truncation_direction>("truncation_direction", kDirection),
       body_field<&B::prompt_name>("prompt_name", {"one of the model's prompts"}),
       body_field<&B::dimensions>("dimensions", {"the first so many numbers of each vector"}),
   };
@@ -54,6 +61,7 @@ std::span<const BodyField<ClassifyBody>> body_fields<ClassifyBody>() {
       body_field<&B::inputs>("inputs", {"a text, a pair of texts, or a list of those", true}),
       body_field<&B::parameters>("parameters"),
       body_field<&B::truncate>("truncate", {"cut what is too long"}),
+      body_field<&B::truncation_direction>("truncation_direction", kDirection),
       body_field<&B::raw_scores>("raw_scores", {"logits, as the model gives them"}),
   };
   return kFields;
@@ -66,6 +74,7 @@ std::span<const BodyField<RerankBody>> body_fields<RerankBody>() {
       body_field<&B::query>("query", {"what is looked for", true}),
       body_field<&B::texts>("texts", {"where it is looked for", true}),
       body_field<&B::truncate>("truncate", {"cut what is too long"}),
+      body_field<&B::truncation_direction>("truncation_direction", kDirection),
       body_field<&B::raw_scores>("raw_scores", {"logits, as the model gives them"}),
       body_field<&B::return_text>("return_text", {"the texts are part of the answer"}),
   };
@@ -81,32 +90,58 @@ std::span<const BodyField<DocumentsBody>> body_fields<DocumentsBody>() {
       body_field<&B::model>("model", {"the model"}),
       body_field<&B::top_n>("top_n", {"the best so many; absent: all"}),
       body_field<&B::return_documents>("return_documents", {"the texts are part of the answer"}),
+      body_field<&B::max_tokens_per_doc>(
+          "max_tokens_per_doc", {"at least what the model takes, which is where they are cut"}),
   };
   return kFields;
 }
 
-namespace {
-
-constexpr ExtraField kRightOnly = {"truncation_direction", R"(["right", "Right", "RIGHT"])",
-                                   "the end is what is cut"};
-
-}  // namespace
-
 template <>
-std::span<const ExtraField> extra_fields<EmbedBody>() {
-  static constexpr std::array kFields = {kRightOnly};
+std::span<const BodyField<SentencesBody>> body_fields<SentencesBody>() {
+  using B = SentencesBody;
+  static constexpr std::array kFields = {
+      body_field<&B::source_sentence>("source_sentence",
+                                      {"what the others are compared with", true}),
+      body_field<&B::sentences>("sentences", {"texts", true}),
+  };
   return kFields;
 }
+
 template <>
-std::span<const ExtraField> extra_fields<ClassifyBody>() {
-  static constexpr std::array kFields = {kRightOnly};
+std::span<const BodyField<SimilarityParameters>> body_fields<SimilarityParameters>() {
+  using B = SimilarityParameters;
+  static constexpr std::array kFields = {
+      body_field<&B::truncate>("truncate", {"cut what is too long"}),
+      body_field<&B::truncation_direction>("truncation_direction", kDirection),
+      body_field<&B::prompt_name>("prompt_name", {"one of the model's prompts"}),
+  };
   return kFields;
 }
+
 template <>
-std::span<const ExtraField> extra_fields<RerankBody>() {
-  static constexpr std::array kFields = {kRightOnly};
+std::span<const BodyField<SimilarityBody>> body_fields<SimilarityBody>() {
+  using B = SimilarityBody;
+  static constexpr std::array kFields = {
+      body_field<&B::inputs>("inputs", {.required = true}),
+      body_field<&B::parameters>("parameters"),
+  };
   return kFields;
 }
+
+template <>
+std::span<const BodyField<ScoreBody>> body_fields<ScoreBody>() {
+  using B = ScoreBody;
+  static constexpr std::array kFields = {
+      body_field<&B::text_1>("text_1", {"a text, or a list of texts", true}),
+      body_field<&B::text_2>("text_2", {"a text, or a list of texts", true}),
+      body_field<&B::model>("model", {"the model"}),
+      body_field<&B::use_activation>("use_activation", {"false: logits, as the model gives them"}),
+      body_field<&B::truncate_prompt_tokens>("truncate_prompt_tokens",
+                                             {"-1: cut what is too long for the model"}),
+  };
+  return kFields;
+}
+
 template <>
 std::span<const ExtraField> extra_fields<EmbeddingsBody>() {
   static constexpr std::array kFields = {
@@ -118,6 +153,19 @@ template <>
 std::span<const ExtraField> extra_fields<DocumentsBody>() {
   static constexpr std::array kFields = {
       ExtraField{"user", kAnything, "names who asks, which changes nothing"},
+      // Cohere's own default is 10.
+      ExtraField{"max_chunks_per_doc", "[1, 10]", "a document is read as one piece, and cut"},
+      ExtraField{"rank_fields", R"([["text"]])", "of a document its text is read"},
+      ExtraField{"priority", "[0]", "requests are taken in order"},
+  };
+  return kFields;
+}
+template <>
+std::span<const ExtraField> extra_fields<ScoreBody>() {
+  static constexpr std::array kFields = {
+      ExtraField{"user", kAnything, "names who asks, which changes nothing"},
+      ExtraField{"encoding_format", R"(["float"])", "scores are written as numbers"},
+      ExtraField{"priority", "[0]", "requests are taken in order"},
   };
   return kFields;
 }
@@ -149,6 +197,18 @@ ipc::TextInput pair_of(const OrderedJson& value, const std::string& path) {
 }
 
 }  // namespace
+
+std::optional<std::string> truncation_side(const std::optional<std::string>& direction) {
+  if (!direction) return std::nullopt;
+  for (const char* side : {"left", "Left", "LEFT"}) {
+    if (*direction == side) return "left";
+  }
+  for (const char* side : {"right", "Right", "RIGHT"}) {
+    if (*direction == side) return "right";
+  }
+  throw validation_error(
+      fmt::format("`truncation_direction` must be left or right. Given: {}", *direction));
+}
 
 bool is_single(const OrderedJson& value) {
   return value.is_string() || is_ids(value);

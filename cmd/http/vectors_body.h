@@ -1,6 +1,6 @@
 // The bodies of the routes whose answer is vectors or scores: LoRAX's /embed, /classify and
-// /classify_batch, text-embeddings-inference's /embed, /predict and /rerank, OpenAI's
-// /v1/embeddings, and /v1/rerank as Cohere's and Jina's clients ask it.
+// /classify_batch, text-embeddings-inference's /embed, /predict, /rerank and /similarity, OpenAI's
+// /v1/embeddings, /v1/rerank as Cohere's and Jina's clients ask it, and vLLM's /score.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +25,7 @@ struct EmbedBody {
   std::optional<VectorParameters> parameters;
   std::optional<bool> normalize;
   bool truncate = false;
+  std::optional<std::string> truncation_direction;
   std::optional<std::string> prompt_name;
   std::optional<int64_t> dimensions;
 };
@@ -44,6 +45,7 @@ struct ClassifyBody {
   OrderedJson inputs;
   std::optional<VectorParameters> parameters;
   bool truncate = false;
+  std::optional<std::string> truncation_direction;
   bool raw_scores = false;
 };
 
@@ -51,6 +53,7 @@ struct RerankBody {
   std::string query;
   std::vector<std::string> texts;
   bool truncate = false;
+  std::optional<std::string> truncation_direction;
   bool raw_scores = false;
   bool return_text = false;
 };
@@ -61,6 +64,31 @@ struct DocumentsBody {
   std::optional<std::string> model;
   std::optional<int64_t> top_n;
   bool return_documents = false;
+  std::optional<int64_t> max_tokens_per_doc;
+};
+
+// Of /similarity.
+struct SentencesBody {
+  std::string source_sentence;
+  std::vector<std::string> sentences;
+};
+struct SimilarityParameters {
+  bool truncate = false;
+  std::optional<std::string> truncation_direction;
+  std::optional<std::string> prompt_name;
+};
+struct SimilarityBody {
+  SentencesBody inputs;
+  std::optional<SimilarityParameters> parameters;
+};
+
+// Of /score.
+struct ScoreBody {
+  OrderedJson text_1;
+  OrderedJson text_2;
+  std::optional<std::string> model;
+  bool use_activation = true;
+  std::optional<int64_t> truncate_prompt_tokens;
 };
 
 template <>
@@ -76,15 +104,19 @@ std::span<const BodyField<RerankBody>> body_fields<RerankBody>();
 template <>
 std::span<const BodyField<DocumentsBody>> body_fields<DocumentsBody>();
 template <>
-std::span<const ExtraField> extra_fields<EmbedBody>();
+std::span<const BodyField<SentencesBody>> body_fields<SentencesBody>();
+template <>
+std::span<const BodyField<SimilarityParameters>> body_fields<SimilarityParameters>();
+template <>
+std::span<const BodyField<SimilarityBody>> body_fields<SimilarityBody>();
+template <>
+std::span<const BodyField<ScoreBody>> body_fields<ScoreBody>();
 template <>
 std::span<const ExtraField> extra_fields<EmbeddingsBody>();
 template <>
-std::span<const ExtraField> extra_fields<ClassifyBody>();
-template <>
-std::span<const ExtraField> extra_fields<RerankBody>();
-template <>
 std::span<const ExtraField> extra_fields<DocumentsBody>();
+template <>
+std::span<const ExtraField> extra_fields<ScoreBody>();
 
 template <>
 struct SchemaName<VectorParameters> {
@@ -110,6 +142,26 @@ template <>
 struct SchemaName<DocumentsBody> {
   static constexpr std::string_view value = "DocumentsRequest";
 };
+
+template <>
+struct SchemaName<SentencesBody> {
+  static constexpr std::string_view value = "SimilarityInputs";
+};
+template <>
+struct SchemaName<SimilarityParameters> {
+  static constexpr std::string_view value = "SimilarityParameters";
+};
+template <>
+struct SchemaName<SimilarityBody> {
+  static constexpr std::string_view value = "SimilarityRequest";
+};
+template <>
+struct SchemaName<ScoreBody> {
+  static constexpr std::string_view value = "ScoreRequest";
+};
+
+// As the daemon has it. Throws for what is neither left nor right.
+std::optional<std::string> truncation_side(const std::optional<std::string>& direction);
 
 // A text, a list of texts, of ids, or of lists of ids.
 std::vector<ipc::TextInput> texts_of(const OrderedJson& value, const std::string& path);

@@ -72,6 +72,13 @@ def test_embed_answers_one_text_as_lorax_and_a_list_as_tei(embedder):
     assert near(embedder.ask("/embed", {"inputs": embedder.expected["ids"][2]})["embeddings"], vectors[2])
 
 
+def test_tokenize_leaves_out_what_marks_the_ends(embedder):
+    ids = embedder.expected["ids"][1]
+    body = {"inputs": embedder.expected["texts"][1]}
+    assert [token["id"] for token in embedder.ask("/tokenize", body)] == ids
+    assert [token["id"] for token in embedder.ask("/tokenize", body | {"add_special_tokens": False})] == ids[1:-1]
+
+
 def test_embeddings_are_openais_in_both_encodings(embedder):
     texts, vectors = embedder.expected["texts"], embedder.expected["vectors"]
     answer = embedder.ask("/v1/embeddings", {"input": texts[:3], "model": str(embedder.folder)})
@@ -154,6 +161,88 @@ def test_rerank_orders_texts(ranker):
     assert [json.loads(line)["index"] for line in lines.stdout.splitlines()] == [row["index"] for row in got]
 
 
+def test_the_one_address_answers_by_the_task(embedder, classifier, ranker, tagger):
+    text = embedder.expected["texts"][1]
+    for route in ("/", "/invocations"):
+        assert embedder.ask(route, {"inputs": text}) == [embedder.ask("/embed", {"inputs": text})["embeddings"]]
+        assert len(embedder.ask(route, {"inputs": [text, "b"]})) == 2
+        assert classifier.ask(route, {"inputs": text}) == classifier.ask("/predict", {"inputs": text})
+        assert tagger.ask(route, {"inputs": text}) == tagger.ask("/classify", {"inputs": text})
+        body = {"query": "a", "texts": ["b", "c"]}
+        assert ranker.ask(route, body) == ranker.ask("/rerank", body)
+    refused = embedder.api.post("/", {"prompt": "a"})
+    assert refused.status_code == 422 and "inputs" in refused.text
+
+
+def test_the_hub_client_finds_vectors_and_entities(embedder, tagger):
+    hub = pytest.importorskip("huggingface_hub")
+    text = embedder.expected["texts"][1]
+    client = hub.InferenceClient(model=embedder.gateway.url)
+    assert near(client.feature_extraction(text)[0].tolist(), embedder.expected["vectors"][1])
+    assert client.sentence_similarity(text, other_sentences=[text, "b"])[0] == pytest.approx(1, abs=1e-5)
+    entities = hub.InferenceClient(model=tagger.gateway.url).token_classification(text)
+    assert [e.start for e in entities] == [e["start"] for e in tagger.ask("/classify", {"inputs": text})]
+
+
+def test_similarity_is_the_cosine_of_vectors(dense):
+    texts = dense.expected["texts"][:3]
+    vectors = dense.ask("/embed", {"inputs": texts, "normalize": True})
+    wanted = [sum(a * b for a, b in zip(vectors[0], other)) for other in vectors[1:]]
+    body = {"inputs": {"source_sentence": texts[0], "sentences": texts[1:]}}
+    assert dense.ask("/similarity", body) == pytest.approx(wanted, abs=1e-5)
+    long = {"inputs": {"source_sentence": "a", "sentences": ["fox " * 200]}}
+    assert "`truncate`" in dense.ask("/similarity", long, 422)["error"]
+    assert len(dense.ask("/similarity", long | {"parameters": {"truncate": True, "truncation_direction": "Left"}})) == 1
+    assert "inputs.sentences" in dense.ask("/similarity", {"inputs": {"source_sentence": "a", "sentences": []}}, 422)["error"]
+
+
+def test_score_keeps_the_order_of_pairs(ranker):
+    query, text = ranker.expected["texts"][0]
+    answer = ranker.ask("/v1/score", {"text_1": query, "text_2": [text, "b"], "model": str(ranker.folder)})
+    assert near([answer["data"][0]["score"]], ranker.expected["scores"][0]) and answer["usage"]["total_tokens"] > 0
+    assert [row["index"] for row in answer["data"]] == [0, 1]
+    pairs = ranker.ask("/score", {"text_1": [query, "b"], "text_2": [text, "b"]})["data"]
+    assert pairs[0]["score"] == answer["data"][0]["score"]
+    raw = ranker.ask("/score", {"text_1": query, "text_2": text, "use_activation": False})["data"]
+    assert near([raw[0]["score"]], ranker.expected["logits"][0], 1e-4)
+    for body, part in (({"text_1": ["a", "b"], "text_2": ["c"]}, "text_1"), ({"text_1": "a", "text_2": []}, "text_2"),
+                       ({"text_1": "a", "text_2": "b " * 300}, "truncate_prompt_tokens"),
+                       ({"text_1": "a", "text_2": "b", "truncate_prompt_tokens": 5}, "truncate_prompt_tokens")):
+        assert part in ranker.ask("/score", body, 422)["error"]["message"], body
+    assert ranker.ask("/score", {"text_1": "a", "text_2": "b " * 300, "truncate_prompt_tokens": -1})["data"]
+
+
+def test_fields_of_cohere_are_taken_where_they_change_nothing(ranker):
+    body = {"query": "a", "documents": ["b", "c"], "model": "rerank-v3.5"}
+    plain = ranker.ask("/v1/rerank", body)
+    assert ranker.ask("/v2/rerank", body) == plain
+    limit = ranker.api.get("/info").json()["max_input_tokens"]
+    for more in ({"max_chunks_per_doc": 10}, {"rank_fields": ["text"]}, {"max_tokens_per_doc": limit}, {"max_tokens_per_doc": 4096}):
+        assert ranker.ask("/v2/rerank", body | more) == plain, more
+    for more in ({"max_chunks_per_doc": 3}, {"rank_fields": ["title"]}, {"max_tokens_per_doc": limit - 1}):
+        assert next(iter(more)) in ranker.ask("/v1/rerank", body | more, 422)["error"]["message"], more
+
+
+def test_messages_name_the_field_that_was_sent(embedder, ranker):
+    long = "fox " * 300
+    assert "`documents` cannot be empty" in ranker.ask("/v1/rerank", {"query": "a", "documents": []}, 422)["error"]["message"]
+    assert "`documents` cannot be empty" in ranker.ask("/rerank", {"query": "a", "documents": []}, 422)["error"]["message"]
+    assert "`texts` cannot be empty" in ranker.ask("/rerank", {"query": "a", "texts": []}, 422)["error"]
+    assert "`texts` 1 must have at most" in ranker.ask("/rerank", {"query": "a", "texts": ["b", long]}, 422)["error"]
+    assert "`input` must have at most" in embedder.ask("/v1/embeddings", {"input": long}, 422)["error"]["message"]
+
+
+def test_what_is_too_long_is_cut_at_the_side_that_is_asked_for(embedder):
+    text = "cat " * 100 + "fox " * 100
+    def cut(**more):
+        return embedder.ask("/embed", {"inputs": text, "truncate": True, **more})["embeddings"]
+
+    assert near(cut(truncation_direction="Left"), embedder.ask("/embed", {"inputs": "fox " * 88})["embeddings"], 1e-6)
+    assert cut(truncation_direction="right") == cut()
+    error = embedder.ask("/embed", {"inputs": text, "truncation_direction": "up"}, 422)["error"]
+    assert "`truncation_direction` must be left or right" in error
+
+
 def test_entities_have_loraxs_shape(tagger):
     for text, wanted in zip(tagger.expected["texts"], tagger.expected["entities"]):
         got = tagger.ask("/classify", {"inputs": text})
@@ -190,7 +279,9 @@ def test_a_reranker_whose_template_writes_pairs_only_starts_up(tmp_path):
 def test_startup_and_info_know_the_task(embedder, classifier, api):
     for one in (embedder.api, classifier.api, api):
         assert one.get("/startup").status_code == 200
-    assert embedder.api.get("/info").json()["model_pipeline_tag"] == "feature-extraction"
+    told = embedder.api.get("/info").json()
+    assert told["model_pipeline_tag"] == "feature-extraction"
+    assert told["max_input_tokens"] == told["max_total_tokens"] == 90  # what is taken of a text
     assert "embed, 32 numbers" in embedder.run("ps").stdout.decode()
 
 
