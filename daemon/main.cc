@@ -1,12 +1,16 @@
 // tgid: owns the model and serves it on a Unix socket. See daemon/options.h for its settings.
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <string>
 #include <vector>
 
 #include "base/build_commit.h"
 #include "base/color.h"
+#include "base/descriptor_limit.h"
 #include "base/error.h"
 #include "base/files/paths.h"
 #include "base/log.h"
@@ -14,6 +18,7 @@
 #include "base/manual/usage.h"
 #include "base/manual/version_line.h"
 #include "base/standard_descriptors.h"
+#include "base/standard_error.h"
 #include "daemon/manual.h"
 #include "daemon/options.h"
 #include "daemon/probe.h"
@@ -24,6 +29,25 @@ namespace {
 constexpr const char* kSummary =
     "the daemon behind tgi: owns the model, the KV cache and the accelerators, and serves "
     "them on a Unix socket";
+
+// Its own dozen, the files of a model that is being loaded, and clients: below this it would listen
+// and never answer.
+constexpr int64_t kLeastDescriptors = 64;
+
+void require_descriptors() {
+  const int64_t limit = tgi::raise_descriptor_limit();
+  if (limit >= kLeastDescriptors) return;
+  throw tgi::Error(
+      tgi::Code::kInvalidArgument,
+      fmt::format("open files are limited to {}, expected at least {}; raise the limit "
+                  "(ulimit -n, LimitNOFILE= of a service)",
+                  limit, kLeastDescriptors));
+}
+
+int wrong_command_line(const tgi::UsageComplaint& complaint) {
+  tgi::write_stderr(tgi::usage_text("tgid", complaint, tgi::may_color(STDERR_FILENO)));
+  return 2;
+}
 
 int run_daemon(int argc, char** argv) {
   CLI::App app{kSummary, "tgid"};
@@ -63,10 +87,7 @@ int run_daemon(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    const tgi::UsageComplaint complaint = tgi::explain_parse_error(app, error);
-    const bool color = tgi::may_color(STDERR_FILENO);
-    std::fputs(tgi::usage_text("tgid", complaint, color).c_str(), stderr);
-    return 2;
+    return wrong_command_line(tgi::explain_parse_error(app, error));
   }
   if (print_man) {
     std::fputs(tgi::daemon::tgid_man_page().c_str(), stdout);
@@ -84,8 +105,12 @@ int run_daemon(int argc, char** argv) {
       given.push_back({std::string(rows[i].name), value});
     }
   }
-  const tgi::daemon::ResolvedOptions resolved =
-      tgi::daemon::resolve_options(given, tgi::ipc::read_config(tgi::config_path()));
+  tgi::daemon::ResolvedOptions resolved;
+  try {
+    resolved = tgi::daemon::resolve_options(given, tgi::ipc::read_config(tgi::config_path()));
+  } catch (const tgi::daemon::FlagError& error) {
+    return wrong_command_line({.message = error.what(), .advice = ""});
+  }
   if (probe) {
     const tgi::ModelOptions& model = resolved.options.model;
     std::printf("%s\n", tgi::daemon::probe_machine(tgi::kBuildCommit, model).dump().c_str());
@@ -97,6 +122,7 @@ int run_daemon(int argc, char** argv) {
   }
   tgi::set_log_level(tgi::parse_log_level(resolved.options.log_level));
   if (const auto notice = tgi::temporary_home_notice()) tgi::log_warn(*notice);
+  require_descriptors();
   tgi::daemon::Server server(resolved.options);
   return server.run();
 }
@@ -105,16 +131,18 @@ int run_daemon(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   tgi::open_standard_descriptors();
+  std::signal(SIGPIPE, SIG_IGN);  // a closed output is an error of write(), not a death
   try {
     const int status = run_daemon(argc, argv);
     if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
     if (errno == EPIPE) return status;  // `| head -1`
-    throw tgi::Error(tgi::Code::kInvalidArgument, "standard output is closed or can't be written");
+    throw tgi::Error(errno == ENOSPC ? tgi::Code::kOutOfMemory : tgi::Code::kInvalidArgument,
+                     "standard output is closed or can't be written");
   } catch (const tgi::Error& error) {
-    std::fprintf(stderr, "tgid: %s\n", error.what());
+    tgi::write_stderr(fmt::format("tgid: {}\n", error.what()));
     return tgi::code_row(error.code()).exit_status;
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "tgid: %s\n", error.what());
+    tgi::write_stderr(fmt::format("tgid: {}\n", error.what()));
     return 1;
   }
 }

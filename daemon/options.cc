@@ -75,7 +75,9 @@ ResolvedOptions resolve_options(const std::vector<GivenFlag>& flags, const ipc::
       try {
         row.set(out.options, text);
       } catch (const Error& error) {
-        throw error.in(where);
+        const Error told = error.in(where);
+        if (from != Origin::kFlag || told.code() != Code::kInvalidArgument) throw Error(told);
+        throw FlagError(told.code(), told.what());
       }
     };
     if (const ipc::ConfigEntry* entry = file.find(ipc::kDaemonSection, row.name)) {

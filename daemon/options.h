@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "engine/runtime/served_model.h"
 #include "ipc/config_file.h"
 #include "ipc/daemon_settings.h"
@@ -43,8 +44,14 @@ struct GivenFlag {
   std::string value;
 };
 
+// A flag has a value that it can't have.
+class FlagError : public Error {
+ public:
+  using Error::Error;
+};
+
 // Throws kInvalidArgument naming the flag, the variable or the line of the file, its value and what
-// was expected.
+// was expected; of a flag a FlagError.
 ResolvedOptions resolve_options(const std::vector<GivenFlag>& flags,
                                 const ipc::ConfigFile& file = {});
 

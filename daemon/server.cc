@@ -13,7 +13,6 @@
 #include <thread>
 #include <utility>
 
-#include "base/descriptor_limit.h"
 #include "base/log.h"
 #include "daemon/installed_models.h"
 #include "ipc/socket_access.h"
@@ -73,7 +72,6 @@ Server::Server(const Options& options)
   options_.socket = listener_.path();
   const std::optional<gid_t> group = access_.socket_group();
   if (group && !inherited_) ipc::share_with_group(listener_.path(), *group);
-  raise_descriptor_limit();
   watch(listener_.fd(), kListenerKey, EPOLLIN, false);
   watch(outbox_.fd(), kOutboxKey, EPOLLIN, false);
   watch(signals_.get(), kSignalKey, EPOLLIN, false);

@@ -1,10 +1,15 @@
 // Starting, loading, draining and dying.
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <thread>
 
@@ -249,6 +254,51 @@ TEST_CASE("settings come from flags, then the environment, then defaults, and sa
       "TGI_THREADS=many " + tgid_binary() + " --print-config > /dev/null 2> " + home.file("error");
   CHECK(WEXITSTATUS(std::system(bad.c_str())) == 3);
   CHECK(read_file(home.file("error")).find("TGI_THREADS") != std::string::npos);
+}
+
+TEST_CASE("a daemon that could open too few files refuses to start, with the number it needs") {
+  const Home home;
+  const std::string command = "ulimit -n 20; exec " + tgid_binary() + " --no-model --socket " +
+                              home.socket() + " 2>" + home.file("err");
+  const int status = std::system(command.c_str());
+  CHECK(WEXITSTATUS(status) == 3);
+  CHECK_THAT(read_file(home.file("err")), Catch::Contains("limited to 20, expected at least 64"));
+  CHECK_FALSE(std::filesystem::exists(home.socket()));
+}
+
+TEST_CASE("a value that a flag of tgid can't have ends it as a wrong command line does") {
+  const Home home;
+  const auto run = [&](const std::string& words, const std::string& more) {
+    const std::string command =
+        tgid_binary() + " " + words + " --socket " + home.socket() + " " + more;
+    return WEXITSTATUS(std::system(command.c_str()));
+  };
+  for (const char* words : {"--dtype foo", "--max-running 0", "--nonsense"}) {
+    CAPTURE(words);
+    CHECK(run(words, "2>" + home.file("err")) == 2);
+    CHECK_THAT(read_file(home.file("err")), Catch::StartsWith("tgid: "));
+    CHECK(run(words, "2>/dev/full") == 2);
+  }
+  CHECK(run("--help", ">/dev/full 2>/dev/full") == code_row(Code::kOutOfMemory).exit_status);
+}
+
+TEST_CASE("a gateway whose port is taken starts no daemon") {
+  const Home home;
+  const UniqueFd other(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  auto* const any = reinterpret_cast<sockaddr*>(&address);
+  REQUIRE(::bind(other.get(), any, size) == 0);
+  REQUIRE(::listen(other.get(), 1) == 0);
+  REQUIRE(::getsockname(other.get(), any, &size) == 0);
+  const std::string port = std::to_string(ntohs(address.sin_port));
+  const Ran ran = home.run({"serve", "demo", "--http", "127.0.0.1:" + port});
+  CHECK(ran.exit_status == 3);
+  CHECK_THAT(ran.err, Catch::Contains("can't listen on 127.0.0.1 port " + port) &&
+                          !Catch::Contains("starting"));
+  CHECK_FALSE(std::filesystem::exists(home.socket()));
 }
 
 }  // namespace tgi
