@@ -227,13 +227,13 @@ void add_config_flags(CLI::App& app, ConfigFlags& flags) {
       "flag. - stands where the default is no one value (`tgi serve --help-all` tells). What a "
       "daemon was started with by flags only its `--print-config` shows. get writes one value, set "
       "and unset change the file, path says which it is.");
-  app.add_option("action", flags.action, "what to do; default list")
+  app.add_option("action", flags.action, "list, get, set, unset or path; default list")
       ->type_name("ACTION")
       ->check(CLI::IsMember(std::vector<std::string>{"list", "get", "set", "unset", "path"}));
   app.add_option("name", flags.name,
                  "SECTION.NAME, or NAME alone where one section has it; max-running is "
                  "daemon.max-running")
-      ->type_name("NAME");
+      ->type_name("SETTING");
   app.add_option("value", flags.values,
                  "as the flag takes it; true or false for a switch; several for one that may be "
                  "given several times")

@@ -27,15 +27,17 @@ constexpr std::array kSamplingFlags = {
                  true, "; without it the likeliest token is taken each time, which is greedy"},
     SamplingFlag{"top-k", "top_k", Kind::kInteger,
                  "sample from the k likeliest tokens; turns sampling on"},
-    SamplingFlag{"top-p", "top_p", Kind::kNumber,
-                 "sample from the likeliest tokens that make up this share, 0 to 1; turns sampling "
-                 "on"},
+    SamplingFlag{
+        "top-p", "top_p", Kind::kNumber,
+        "sample from the likeliest tokens that make up this share, above 0 and up to 1; turns "
+        "sampling on"},
     SamplingFlag{"min-p", "min_p", Kind::kNumber,
                  "sample from tokens at least this share as likely as the likeliest, 0 to 1; turns "
                  "sampling on"},
-    SamplingFlag{"typical-p", "typical_p", Kind::kNumber,
-                 "sample from the most typical tokens that make up this share, 0 to 1; turns "
-                 "sampling on"},
+    SamplingFlag{
+        "typical-p", "typical_p", Kind::kNumber,
+        "sample from the most typical tokens that make up this share, above 0 and up to 1; "
+        "turns sampling on"},
     SamplingFlag{"repetition-penalty", "repetition_penalty", Kind::kNumber,
                  "more than 0; above 1 makes tokens of prompt and answer less likely; 1 is off"},
     SamplingFlag{"frequency-penalty", "frequency_penalty", Kind::kNumber,

@@ -9,6 +9,22 @@ _tgi_folders() {
   compopt -o filenames 2>/dev/null
   mapfile -t COMPREPLY < <(compgen -d -- "$word")
 }
+# How many arguments stand between the command, the word $1, and the one that is completed; $2:
+# options that have a value.
+_tgi_place() {
+  local i count=0
+  for ((i = $1 + 1; i < COMP_CWORD; ++i)); do
+    case "${COMP_WORDS[i]}" in
+      -*|=) continue ;;
+    esac
+    [ "${COMP_WORDS[i-1]}" != = ] || continue
+    case "$2" in
+      *" ${COMP_WORDS[i-1]} "*) ;;
+      *) count=$((count + 1)) ;;
+    esac
+  done
+  echo "$count"
+}
 _tgi_models() {
   compopt -o filenames 2>/dev/null
   mapfile -t COMPREPLY < <(compgen -d -- "$word"; compgen -W "$(tgi ls --quiet 2>/dev/null)" -- "$word")
@@ -17,6 +33,7 @@ _tgi_adapters() {
   compopt -o filenames 2>/dev/null
   mapfile -t COMPREPLY < <(compgen -d -- "$word"; compgen -W "$(tgi adapters --quiet 2>/dev/null)" -- "$word")
 }
+_tgi_settings() { _tgi_words "$(tgi config list 2>/dev/null | cut -d " " -f 1)"; }
 
 _tgi() {
   local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}
@@ -27,18 +44,33 @@ _tgi() {
   elif [ "$previous" = = ]; then
     previous=${COMP_WORDS[COMP_CWORD-2]}
   fi
-  if [ "$COMP_CWORD" -eq 1 ]; then
+  local at=1
+  while [ "$at" -lt "$COMP_CWORD" ]; do
+    case "${COMP_WORDS[at]}" in
+      --socket) others="_tgi_files"; at=$((at + 2)); [ "${COMP_WORDS[at-1]}" != = ] || at=$((at + 1)) ;;
+      -*) at=$((at + 1)) ;;
+      *) break ;;
+    esac
+  done
+  if [ "$at" -gt "$COMP_CWORD" ]; then
+    eval "$others"
+    return
+  fi
+  others=''
+  if [ "$at" -eq "$COMP_CWORD" ]; then
     _tgi_words 'run chat generate serve ps logs load unload stop pull download-weights ls show rm create quantize adapters embed rerank tokenize detokenize render bench doctor config version --version -h --help'
     return
   fi
-  case "${COMP_WORDS[1]}" in
+  case "${COMP_WORDS[at]}" in
     run)
       case "$previous" in
         --system) COMPREPLY=(); return ;;
         --socket) _tgi_files; return ;;
       esac
       options='--system --raw --offline --socket --no-start -v --verbose -h --help --help-all'
-      others="_tgi_models"
+      case "$(_tgi_place "$at" ' --system --socket ')" in
+        0) others="_tgi_models" ;;
+      esac
       ;;
     chat)
       case "$previous" in
@@ -285,7 +317,9 @@ _tgi() {
         --socket) _tgi_files; return ;;
       esac
       options='--format --group-size --calibration --calibration-sequences --calibration-length --act-order --damping --force -q --quiet --json --socket --no-start -v --verbose -h --help --help-all'
-      others="_tgi_models"
+      case "$(_tgi_place "$at" ' --format --group-size --calibration --calibration-sequences --calibration-length --damping --socket ')" in
+        0) others="_tgi_models" ;;
+      esac
       ;;
     adapters)
       case "$previous" in
@@ -399,7 +433,10 @@ _tgi() {
         --socket) _tgi_files; return ;;
       esac
       options='--changed --json --socket --no-start -v --verbose -h --help --help-all'
-      others="_tgi_words 'list get set unset path'"
+      case "$(_tgi_place "$at" ' --socket ')" in
+        0) others="_tgi_words 'list get set unset path'" ;;
+        1) others="_tgi_settings" ;;
+      esac
       ;;
     version)
       case "$previous" in
@@ -410,7 +447,7 @@ _tgi() {
   esac
   case "$word" in
     -*) _tgi_words "$options" ;;
-    *) $others ;;
+    *) eval "$others" ;;
   esac
 }
 complete -F _tgi tgi

@@ -15,6 +15,12 @@ _tgi_adapters() {
   _files -/
 }
 
+_tgi_settings() {
+  local -a names
+  names=(${(f)"$(tgi config list 2>/dev/null | cut -d " " -f 1)"})
+  compadd -a names
+}
+
 _tgi() {
   local -a commands
   commands=(
@@ -88,9 +94,9 @@ _tgi() {
         '--min-new-tokens[draw no end of the answer before this many tokens; 0 is off]:N: ' \
         '--temperature[more than 0; below 1 sharpens, above 1 flattens the distribution; turns sampling on]:X: ' \
         '--top-k[sample from the k likeliest tokens; turns sampling on]:N: ' \
-        '--top-p[sample from the likeliest tokens that make up this share, 0 to 1; turns sampling on]:X: ' \
+        '--top-p[sample from the likeliest tokens that make up this share, above 0 and up to 1; turns sampling on]:X: ' \
         '--min-p[sample from tokens at least this share as likely as the likeliest, 0 to 1; turns sampling on]:X: ' \
-        '--typical-p[sample from the most typical tokens that make up this share, 0 to 1; turns sampling on]:X: ' \
+        '--typical-p[sample from the most typical tokens that make up this share, above 0 and up to 1; turns sampling on]:X: ' \
         '--repetition-penalty[more than 0; above 1 makes tokens of prompt and answer less likely; 1 is off]:X: ' \
         '--frequency-penalty[-2 to 2; taken off a token'\''s logit once per time it was generated]:X: ' \
         '--presence-penalty[-2 to 2; taken off the logit of every token that was generated]:X: ' \
@@ -133,9 +139,9 @@ _tgi() {
         '--min-new-tokens[draw no end of the answer before this many tokens; 0 is off]:N: ' \
         '--temperature[more than 0; below 1 sharpens, above 1 flattens the distribution; turns sampling on]:X: ' \
         '--top-k[sample from the k likeliest tokens; turns sampling on]:N: ' \
-        '--top-p[sample from the likeliest tokens that make up this share, 0 to 1; turns sampling on]:X: ' \
+        '--top-p[sample from the likeliest tokens that make up this share, above 0 and up to 1; turns sampling on]:X: ' \
         '--min-p[sample from tokens at least this share as likely as the likeliest, 0 to 1; turns sampling on]:X: ' \
-        '--typical-p[sample from the most typical tokens that make up this share, 0 to 1; turns sampling on]:X: ' \
+        '--typical-p[sample from the most typical tokens that make up this share, above 0 and up to 1; turns sampling on]:X: ' \
         '--repetition-penalty[more than 0; above 1 makes tokens of prompt and answer less likely; 1 is off]:X: ' \
         '--frequency-penalty[-2 to 2; taken off a token'\''s logit once per time it was generated]:X: ' \
         '--presence-penalty[-2 to 2; taken off the logit of every token that was generated]:X: ' \
@@ -432,7 +438,7 @@ _tgi() {
         '-h[show the options that matter most, and examples]' \
         '--help[show the options that matter most, and examples]' \
         '--help-all[show every option, by what it is about]' \
-        ':MODEL:_tgi_models' \
+        '*:MODEL:_tgi_models' \
         && return 0
       ;;
     create)
@@ -575,7 +581,7 @@ _tgi() {
         '-h[show the options that matter most, and examples]' \
         '--help[show the options that matter most, and examples]' \
         '--help-all[show every option, by what it is about]' \
-        '::ID: ' \
+        '*:ID: ' \
         && return 0
       ;;
     render)
@@ -602,9 +608,9 @@ _tgi() {
         '--min-new-tokens[draw no end of the answer before this many tokens; 0 is off]:N: ' \
         '--temperature[more than 0; below 1 sharpens, above 1 flattens the distribution; turns sampling on]:X: ' \
         '--top-k[sample from the k likeliest tokens; turns sampling on]:N: ' \
-        '--top-p[sample from the likeliest tokens that make up this share, 0 to 1; turns sampling on]:X: ' \
+        '--top-p[sample from the likeliest tokens that make up this share, above 0 and up to 1; turns sampling on]:X: ' \
         '--min-p[sample from tokens at least this share as likely as the likeliest, 0 to 1; turns sampling on]:X: ' \
-        '--typical-p[sample from the most typical tokens that make up this share, 0 to 1; turns sampling on]:X: ' \
+        '--typical-p[sample from the most typical tokens that make up this share, above 0 and up to 1; turns sampling on]:X: ' \
         '--repetition-penalty[more than 0; above 1 makes tokens of prompt and answer less likely; 1 is off]:X: ' \
         '--frequency-penalty[-2 to 2; taken off a token'\''s logit once per time it was generated]:X: ' \
         '--presence-penalty[-2 to 2; taken off the logit of every token that was generated]:X: ' \
@@ -684,8 +690,8 @@ _tgi() {
         '--help[show the options that matter most, and examples]' \
         '--help-all[show every option, by what it is about]' \
         '::ACTION:(list get set unset path)' \
-        '::NAME: ' \
-        '::VALUE: ' \
+        '::SETTING:_tgi_settings' \
+        '*:VALUE: ' \
         && return 0
       ;;
     version)

@@ -9,6 +9,22 @@ _tgi_folders() {
   compopt -o filenames 2>/dev/null
   mapfile -t COMPREPLY < <(compgen -d -- "$word")
 }
+# How many arguments stand between the command, the word $1, and the one that is completed; $2:
+# options that have a value.
+_tgi_place() {
+  local i count=0
+  for ((i = $1 + 1; i < COMP_CWORD; ++i)); do
+    case "${COMP_WORDS[i]}" in
+      -*|=) continue ;;
+    esac
+    [ "${COMP_WORDS[i-1]}" != = ] || continue
+    case "$2" in
+      *" ${COMP_WORDS[i-1]} "*) ;;
+      *) count=$((count + 1)) ;;
+    esac
+  done
+  echo "$count"
+}
 _tgi_models() {
   compopt -o filenames 2>/dev/null
   mapfile -t COMPREPLY < <(compgen -d -- "$word"; compgen -W "$(tgi ls --quiet 2>/dev/null)" -- "$word")
@@ -17,6 +33,7 @@ _tgi_adapters() {
   compopt -o filenames 2>/dev/null
   mapfile -t COMPREPLY < <(compgen -d -- "$word"; compgen -W "$(tgi adapters --quiet 2>/dev/null)" -- "$word")
 }
+_tgi_settings() { _tgi_words "$(tgi config list 2>/dev/null | cut -d " " -f 1)"; }
 
 _tgid() {
   local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}
@@ -75,7 +92,7 @@ _tgid() {
   options='--model --on-demand --no-model --load-installed --max-models --keep-alive --pooling --load-format --tokenizer-config --tool-parser --reasoning-parser --dtype --quantize --quantize-group-size --kv-cache-dtype --kv-cache-memory --max-total-tokens --max-running --max-batch-tokens --target-step-ms --speculate --speculator --draft-model --max-waiting --max-best-of --max-stop-sequences --max-top-n-tokens --seed --backend --num-shard --deterministic --cuda-memory-fraction --cpu-isa --threads --pin-threads --slow-reader-timeout --adapter-memory-fraction --max-active-adapters --adapter-cycle-time --merge-adapter --lorax-merging --socket --allow-group --manage-group --intake-threads --drain-timeout --stall-timeout --log-level --print-config --probe --version --help --help-all'
   case "$word" in
     -*) _tgi_words "$options" ;;
-    *) $others ;;
+    *) eval "$others" ;;
   esac
 }
 complete -F _tgid tgid

@@ -15,6 +15,12 @@ _tgi_adapters() {
   _files -/
 }
 
+_tgi_settings() {
+  local -a names
+  names=(${(f)"$(tgi config list 2>/dev/null | cut -d " " -f 1)"})
+  compadd -a names
+}
+
 _tgid() {
   _arguments \
     '--model[Hugging Face folder to load at start, or "demo" for the toy model inside the executable; more than once\: several models, each but the first under a name by which requests ask for it]:[NAME=]MODEL: ' \

@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "base/manual/help.h"
+
 namespace tgi {
 namespace {
 
@@ -12,6 +14,7 @@ namespace {
 constexpr std::string_view kListModels = "tgi ls --quiet 2>/dev/null";
 // For an adapter likewise, and those that the daemon has loaded.
 constexpr std::string_view kListAdapters = "tgi adapters --quiet 2>/dev/null";
+constexpr std::string_view kListSettings = "tgi config list 2>/dev/null | cut -d \" \" -f 1";
 
 // For single quotes in all three shells.
 std::string quote(std::string_view text) {
@@ -60,11 +63,33 @@ std::string bash_reply(const OptionDoc& option) {
       return "_tgi_models";
     case ValueKind::kAdapter:
       return "_tgi_adapters";
+    case ValueKind::kSetting:
+      return "_tgi_settings";
     case ValueKind::kNone:
     case ValueKind::kWord:
       break;
   }
   return "COMPREPLY=()";
+}
+
+// What may stand where no option does; of several arguments each has its place.
+std::string bash_others(const CommandDoc& command, std::string_view indent) {
+  std::string with_value;
+  for (const OptionDoc& option : command.options) {
+    if (option.value.empty()) continue;
+    for (const std::string& name : option.names) with_value += " " + name;
+  }
+  std::string places;
+  const bool is_one = command.positionals.size() == 1;
+  for (size_t i = 0; i < command.positionals.size(); ++i) {
+    const std::string reply = bash_reply(command.positionals[i]);
+    if (reply == "COMPREPLY=()") continue;
+    if (is_one) return fmt::format("{}others=\"{}\"\n", indent, reply);
+    places += fmt::format("{}  {}) others=\"{}\" ;;\n", indent, i, reply);
+  }
+  if (places.empty()) return "";
+  return fmt::format("{0}case \"$(_tgi_place \"$at\" '{1} ')\" in\n{2}{0}esac\n", indent,
+                     with_value, places);
 }
 
 // What may come after an option, what the options are, and what else may stand there.
@@ -80,11 +105,26 @@ std::string bash_command(const CommandDoc& command, std::string_view indent) {
     out += fmt::format("{0}case \"$previous\" in\n{1}{0}esac\n", indent, values);
   }
   out += fmt::format("{}options='{}'\n", indent, join_names(command));
-  for (const OptionDoc& positional : command.positionals) {
-    const std::string reply = bash_reply(positional);
-    if (reply != "COMPREPLY=()") out += fmt::format("{}others=\"{}\"\n", indent, reply);
+  return out + bash_others(command, indent);
+}
+
+// Sets `at` to the place of the command's name, before which options may stand that all commands
+// have; where the value of one is to be completed, past it, and `others` to what offers it.
+std::string bash_find_command(const CommandDoc& any) {
+  std::string cases;
+  for (const OptionDoc& option : any.options) {
+    if (option.group != kCommonGroup || option.value.empty()) continue;
+    cases += fmt::format(
+        "      {}) others=\"{}\"; at=$((at + 2)); [ \"${{COMP_WORDS[at-1]}}\" != = ] || at=$((at + "
+        "1)) "
+        ";;\n",
+        fmt::join(option.names, "|"), bash_reply(option));
   }
-  return out;
+  return fmt::format(
+      "  local at=1\n  while [ \"$at\" -lt \"$COMP_CWORD\" ]; do\n"
+      "    case \"${{COMP_WORDS[at]}}\" in\n{}      -*) at=$((at + 1)) ;;\n      *) break ;;\n"
+      "    esac\n  done\n",
+      cases);
 }
 
 constexpr std::string_view kBashHelpers = R"(
@@ -96,6 +136,22 @@ _tgi_files() {
 _tgi_folders() {
   compopt -o filenames 2>/dev/null
   mapfile -t COMPREPLY < <(compgen -d -- "$word")
+}
+# How many arguments stand between the command, the word $1, and the one that is completed; $2:
+# options that have a value.
+_tgi_place() {
+  local i count=0
+  for ((i = $1 + 1; i < COMP_CWORD; ++i)); do
+    case "${COMP_WORDS[i]}" in
+      -*|=) continue ;;
+    esac
+    [ "${COMP_WORDS[i-1]}" != = ] || continue
+    case "$2" in
+      *" ${COMP_WORDS[i-1]} "*) ;;
+      *) count=$((count + 1)) ;;
+    esac
+  done
+  echo "$count"
 }
 )";
 
@@ -132,6 +188,8 @@ std::string zsh_action(const OptionDoc& option) {
       return "_tgi_models";
     case ValueKind::kAdapter:
       return "_tgi_adapters";
+    case ValueKind::kSetting:
+      return "_tgi_settings";
     case ValueKind::kNone:
     case ValueKind::kWord:
       break;
@@ -152,7 +210,10 @@ std::string zsh_arguments(const CommandDoc& command, std::string_view indent) {
   }
   for (const OptionDoc& positional : command.positionals) {
     out += fmt::format("{}{} \\\n", indent,
-                       quote(fmt::format("{}:{}:{}", positional.required ? "" : ":",
+                       quote(fmt::format("{}:{}:{}",
+                                         positional.repeatable ? "*"
+                                         : positional.required ? ""
+                                                               : ":",
                                          positional.value, zsh_action(positional))));
   }
   return out;
@@ -183,6 +244,8 @@ std::string fish_value(const OptionDoc& option) {
       return fmt::format(" -x -a '({}) (__fish_complete_directories)'", kListModels);
     case ValueKind::kAdapter:
       return fmt::format(" -x -a '({}) (__fish_complete_directories)'", kListAdapters);
+    case ValueKind::kSetting:
+      return fmt::format(" -x -a '({})'", kListSettings);
     case ValueKind::kWord:
       return " -x";
     case ValueKind::kNone:
@@ -233,12 +296,16 @@ std::string bash_completion(const ProgramDoc& doc) {
       cases += fmt::format("    {})\n{}      ;;\n", command.name, bash_command(command, "      "));
     }
     body = fmt::format(
-        "  if [ \"$COMP_CWORD\" -eq 1 ]; then\n    _tgi_words '{} {}'\n    return\n  fi\n"
-        "  case \"${{COMP_WORDS[1]}}\" in\n{}  esac\n",
-        names, join_names(doc.program), cases);
+        "{}  if [ \"$at\" -gt \"$COMP_CWORD\" ]; then\n    eval \"$others\"\n    return\n  fi\n  "
+        "others=''\n"
+        "  if [ \"$at\" -eq \"$COMP_CWORD\" ]; then\n    _tgi_words '{} {}'\n    return\n  fi\n"
+        "  case \"${{COMP_WORDS[at]}}\" in\n{}  esac\n",
+        bash_find_command(doc.commands.front()), names, join_names(doc.program), cases);
   }
-  const std::string helpers = std::string(kBashHelpers) + bash_lister("_tgi_models", kListModels) +
-                              bash_lister("_tgi_adapters", kListAdapters);
+  const std::string helpers =
+      std::string(kBashHelpers) + bash_lister("_tgi_models", kListModels) +
+      bash_lister("_tgi_adapters", kListAdapters) +
+      fmt::format("_tgi_settings() {{ _tgi_words \"$({})\"; }}\n", kListSettings);
   return fmt::format(R"(# Completion of {0} for bash. {1}
 {2}
 _{0}() {{
@@ -252,7 +319,7 @@ _{0}() {{
   fi
 {3}  case "$word" in
     -*) _tgi_words "$options" ;;
-    *) $others ;;
+    *) eval "$others" ;;
   esac
 }}
 complete -F _{0} {0}
@@ -263,7 +330,11 @@ complete -F _{0} {0}
 std::string zsh_completion(const ProgramDoc& doc) {
   const std::string& program = doc.program.name;
   const std::string listers =
-      zsh_lister("_tgi_models", kListModels) + zsh_lister("_tgi_adapters", kListAdapters);
+      zsh_lister("_tgi_models", kListModels) + zsh_lister("_tgi_adapters", kListAdapters) +
+      fmt::format(
+          "\n_tgi_settings() {{\n  local -a names\n  names=(${{(f)\"$({})\"}})\n"
+          "  compadd -a names\n}}\n",
+          kListSettings);
   std::string body;
   if (doc.commands.empty()) {
     body = fmt::format("  _arguments \\\n{}    && return 0\n", zsh_arguments(doc.program, "    "));

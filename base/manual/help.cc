@@ -50,7 +50,7 @@ class HelpFormatter : public CLI::Formatter {
     out += heading("Usage") +
            fmt::format("  {}{} [OPTION]...", name, tree.commands.empty() ? "" : " COMMAND");
     for (const OptionDoc& positional : doc.positionals) {
-      out += positional.required ? " " + positional.value : fmt::format(" [{}]", positional.value);
+      out += " " + usage_of(positional, positional.value);
     }
     out += "\n";
     if (!tree.commands.empty()) {

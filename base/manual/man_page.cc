@@ -91,8 +91,7 @@ std::string command_man_page(const ProgramDoc& doc, const CommandDoc& command) {
   out += fmt::format("{} [{}]...", roff_bold(fmt::format("{} {}", program, command.name)),
                      roff_italic("OPTION"));
   for (const OptionDoc& positional : command.positionals) {
-    const std::string value = roff_italic(positional.value);
-    out += positional.required ? " " + value : fmt::format(" [{}]", value);
+    out += " " + usage_of(positional, roff_italic(positional.value));
   }
   return out + "\n" + details_section(command) + options_sections(command) + tail_sections(command);
 }

@@ -28,7 +28,7 @@ OptionDoc describe_option(const CLI::Option& option) {
   doc.help = option.get_description();
   doc.group = option.get_group();
   doc.required = option.get_required();
-  doc.repeatable = !option.get_positional() && option.get_items_expected_max() > 1;
+  doc.repeatable = option.get_items_expected_max() > 1;
   return doc;
 }
 
@@ -44,6 +44,11 @@ void check_names(const CLI::App& app) {
 }
 
 }  // namespace
+
+std::string usage_of(const OptionDoc& positional, const std::string& value) {
+  const std::string words = value + (positional.repeatable ? "..." : "");
+  return positional.required ? words : "[" + words + "]";
+}
 
 CommandDoc describe_command(const CLI::App& app) {
   CommandDoc doc{
@@ -70,6 +75,7 @@ ValueKind value_kind(const OptionDoc& option) {
   if (option.value == "DIR" || option.value == "OUTDIR") return ValueKind::kFolder;
   if (option.value == "MODEL") return ValueKind::kModel;
   if (option.value == "ADAPTER") return ValueKind::kAdapter;
+  if (option.value == "SETTING") return ValueKind::kSetting;
   return ValueKind::kWord;
 }
 

@@ -46,12 +46,16 @@ struct ProgramDoc {
   std::vector<CommandDoc> commands{};  // hidden ones left out; none: options come at once
 };
 
+// How an argument stands in a usage: MODEL, [PROMPT], MODEL..., [ID...]. `value` is its value, as a
+// page writes it.
+std::string usage_of(const OptionDoc& positional, const std::string& value);
+
 // The CLI11 tree: names, values, choices, help and groups. What CLI11 does not know stays empty.
 CommandDoc describe_command(const CLI::App& app);
 ProgramDoc describe_program(const CLI::App& app);
 
 // What a value is, for completions.
-enum class ValueKind { kNone, kWord, kFile, kFolder, kModel, kAdapter };
+enum class ValueKind { kNone, kWord, kFile, kFolder, kModel, kAdapter, kSetting };
 ValueKind value_kind(const OptionDoc& option);
 
 }  // namespace tgi

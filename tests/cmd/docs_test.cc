@@ -157,6 +157,15 @@ TEST_CASE("the page of the protocol has its tables, code and lists") {
 TEST_CASE("bash completes commands, options and values") {
   CHECK(bash_offers("tgi ge", 1) == "generate\n");
   CHECK(bash_offers("tgi loa", 1) == "load\n");
+  CHECK(bash_offers("tgi --socket /x gen", 3) == "generate\n");
+  CHECK(bash_offers("tgi --socket = /x -v gen", 5) == "generate\n");
+  CHECK(bash_offers("tgi config se", 2) == "set\n");
+  CHECK(bash_offers("tgi config set daemon.max-ru", 3) == "daemon.max-running\n");
+  CHECK(bash_offers("tgi config --socket /x unset daemon.max-ru", 5) == "daemon.max-running\n");
+  CHECK(bash_offers("tgi config set daemon.max-running 4", 4) == "\n");
+  CHECK(bash_offers("tgi --no-start generate --max-n", 3) == "--max-new-tokens\n");
+  CHECK(bash_offers("tgi --socket " + kSource + "/completions/tgi.b", 2) ==
+        kSource + "/completions/tgi.bash\n");
   CHECK(bash_offers("tgi generate --max-n", 2) == "--max-new-tokens\n");
   CHECK(bash_offers("tgi load --dtype b", 3) == "bf16\n");
   CHECK(bash_offers("tgi load --dtype = b", 4) == "bf16\n");
