@@ -1,7 +1,12 @@
 #include "cmd/adapter_choice.h"
 
-#include <algorithm>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/files/preset_files.h"
 #include "cmd/model_path.h"
 
 namespace tgi {
@@ -14,15 +19,32 @@ void add_adapter_flag(CLI::App& app, std::string& adapter) {
       ->type_name("ADAPTER");
 }
 
+// Where it can be seen at once: else the first request would be refused, and each after it.
+static void refuse_model(const std::string& adapter, const std::string& path) {
+  std::error_code error;
+  if (!name_of_preset(path).empty()) {
+    throw Error(
+        Code::kAdapter,
+        fmt::format("adapter {}: it is a preset, which is a model and no LoRA adapter", adapter));
+  }
+  if (std::filesystem::exists(path + "/config.json", error) &&
+      !std::filesystem::exists(path + "/adapter_config.json", error)) {
+    throw Error(Code::kAdapter, fmt::format("adapter {}: {} is the folder of a model, it has no "
+                                            "adapter_config.json",
+                                            adapter, path));
+  }
+}
+
 AdapterChoice choose_adapter(Session& session, const std::string& adapter, bool offline) {
   const ipc::AdapterList list = ipc::adapter_list_from_json(session.client().call(
       ipc::kAdapters, ipc::to_json(ipc::ModelParams{.model = session.model_name()})));
   const bool is_loaded = std::ranges::any_of(
       list.adapters, [&](const ipc::AdapterStatus& each) { return each.name == adapter; });
   if (is_loaded) return {.name = adapter};
-  return {
-      .name = adapter,
-      .path = resolve_model(adapter, {.offline = offline, .cancel_fd = session.interrupt().fd()})};
+  const std::string path =
+      resolve_model(adapter, {.offline = offline, .cancel_fd = session.interrupt().fd()});
+  refuse_model(adapter, path);
+  return {.name = adapter, .path = path};
 }
 
 void set_adapter(const std::optional<AdapterChoice>& choice, ipc::GenerateRequest& request) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/manual/help.h"
 #include "cmd/chat.h"
 #include "cmd/image_paths.h"
 
@@ -171,14 +172,17 @@ void run_chat_command(Chat& chat, std::string_view line) {
 }
 
 std::string chat_commands_help() {
+  constexpr size_t kHelpColumn = 21;
   std::string out;
   for (const ChatCommand& command : kChatCommands) {
     out += fmt::format("{:<20} {}\n", fmt::format("{} {}", command.name, command.arguments),
-                       command.help);
+                       wrap(command.help, kHelpColumn, kHelpColumn, kHelpColumns));
   }
-  out +=
-      "A line that ends in \\ goes on in the next one; \"\"\" opens and closes a block of lines.\n";
-  return out;
+  out += wrap(
+      "A line that ends in \\ goes on in the next one; \"\"\" opens and closes a block of "
+      "lines.",
+      0, 0, kHelpColumns);
+  return out + "\n";
 }
 
 }  // namespace tgi

@@ -23,6 +23,13 @@ std::string temporary_home() {
   return fmt::format("{}/tgi-{}", env_or("TMPDIR", "/tmp"), ::getuid());
 }
 
+// One of the folders of the XDG base directory specification, by which a path that is not absolute
+// is to be ignored; "": it is not set.
+std::string xdg_folder(const char* variable) {
+  std::string folder = env_or(variable, "");
+  return folder.starts_with('/') ? folder : std::string();
+}
+
 // Whether this user can make files in the folder, or make it.
 bool can_be_written(const std::string& folder) {
   std::error_code error;
@@ -89,7 +96,7 @@ std::optional<std::string> temporary_home_notice() {
 std::string own_socket_path() {
   const std::string chosen = env_or("TGI_SOCKET", "");
   if (!chosen.empty()) return chosen;
-  const std::string runtime = env_or("XDG_RUNTIME_DIR", "");
+  const std::string runtime = xdg_folder("XDG_RUNTIME_DIR");
   if (!runtime.empty() && can_be_written(runtime + "/tgi")) return runtime + "/tgi/tgid.sock";
   return fmt::format("/tmp/tgi-{}/tgid.sock", ::getuid());  // whatever $TMPDIR: all have to agree
 }
@@ -102,7 +109,7 @@ std::string default_socket_path() {
 }
 
 std::string state_dir() {
-  const std::string chosen = env_or("XDG_STATE_HOME", "");
+  const std::string chosen = xdg_folder("XDG_STATE_HOME");
   return chosen.empty() ? below_home("/.local/state/tgi") : chosen + "/tgi";
 }
 
@@ -111,13 +118,13 @@ std::string config_path() {
   if (!chosen.empty()) return chosen;
   const std::string file = "/.config/tgi/config.toml";
   const std::string home = env_or("HOME", temporary_home());
-  const std::string folder = env_or("XDG_CONFIG_HOME", "");
+  const std::string folder = xdg_folder("XDG_CONFIG_HOME");
   if (!folder.empty()) return folder + "/tgi/config.toml";
   return is_closed_to_us(home, home + file) ? temporary_home() + file : home + file;
 }
 
 std::string cache_dir() {
-  const std::string chosen = env_or("XDG_CACHE_HOME", "");
+  const std::string chosen = xdg_folder("XDG_CACHE_HOME");
   return chosen.empty() ? below_home("/.cache/tgi") : chosen + "/tgi";
 }
 

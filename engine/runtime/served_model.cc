@@ -229,10 +229,11 @@ std::shared_ptr<const HostAdapter> ServedModel::adapter_of(const Asked& asked) {
 
 void ServedModel::require_task(std::string_view method, bool fits) const {
   if (fits) return;
-  throw Error(Code::kInvalidArgument,
-              fmt::format("{}: the model {} is of the task {}, which is another; load one that is "
-                          "made for it",
-                          method, facts_.name, facts_.task));
+  throw Error(
+      Code::kInvalidArgument,
+      fmt::format("{}: the model {} is made for the task {}, not for this; load one that is "
+                  "made to {}",
+                  method, facts_.name, facts_.task, method));
 }
 
 std::vector<std::unique_ptr<Request>> ServedModel::prepare_texts(std::string_view method,

@@ -174,4 +174,33 @@ TEST_CASE("a disk that is too small is described in units that fit") {
                     Catch::Contains("needs 5000 TB, but the disk has "));
 }
 
+TEST_CASE("standard error that can't be written changes nothing") {
+  const Home home;
+  const FakeDaemon daemon(home.socket(), ready_model(answer));
+  for (const auto& [words, status] : {std::pair{"generate hi -v", 0},
+                                      {"generate hi --grammar nope --regex x", 2},
+                                      {"nonsense", 2},
+                                      {"generate --lines -f /not/there", 4},
+                                      {"load demo --keep-alive xyz", 2}}) {
+    CAPTURE(words);
+    const Ran ran = run_in_shell(home, words, "2>/dev/full >" + home.file("out"));
+    CHECK(ran.exit_status == status);
+    if (status == 0) CHECK(ran.out == "hello\n");
+    CHECK(run_in_shell(home, words, ">" + home.file("out")).exit_status == status);
+  }
+}
+
+TEST_CASE("help that finds a full disk ends with the status of one") {
+  const Home home;
+  const Ran ran = run_in_shell(home, GENERATE("--help", "ps --help", "version"), ">/dev/full");
+  CHECK(ran.exit_status == code_row(Code::kOutOfMemory).exit_status);
+}
+
+TEST_CASE("a folder of XDG that is not absolute is ignored") {
+  const Home home;
+  const Ran ran = home.run(with({"config", "path"}, {{"XDG_CONFIG_HOME", "relative"}}));
+  CHECK(ran.exit_status == 0);
+  CHECK_THAT(ran.out, Catch::StartsWith("/"));
+}
+
 }  // namespace tgi
