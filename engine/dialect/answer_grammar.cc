@@ -216,15 +216,16 @@ class AnswerGrammar {
     return out;
   }
 
-  // `begin`: what stands before the first. White space behind the last is nobody's: where it may
-  // stand between two calls, it would else ask for another one.
+  // `begin`: what stands before the first. White space behind the last is nobody's: it would else
+  // ask for another one where nothing ends the calls. What has an end is over there.
   Expr calls_behind(const CallSyntax& syntax, const CallParts& begin) {
     const Expr one = call(syntax);
     const Expr more = grammar_.sequence({parts(syntax.separator, nullptr), one});
     const bool several = form_.tools.several && syntax.several;
+    const bool has_end = !several || syntax.end.front().kind != CallPart::Kind::kNone;
     return grammar_.sequence({parts(begin, nullptr), one,
                               grammar_.repeat(more, 0, several ? guide::kUnbounded : 0),
-                              parts(syntax.end, nullptr), space()});
+                              has_end ? parts(syntax.end, nullptr) : space()});
   }
 
   Expr call(const CallSyntax& syntax) {

@@ -25,10 +25,10 @@ class CallTaker {
     grammar_ = compiled(form_);
   }
   // What is taken is read as a call, too.
-  bool operator()(const std::string& written) const {
+  bool operator()(const std::string& written, size_t num_calls = 1) const {
     if (!takes(grammar_, written)) return false;
     const Heard heard = hear(form_.dialects, form_.tools.tools, written, 1);
-    CHECK(heard.calls.size() == 1);
+    CHECK(heard.calls.size() == num_calls);
     arguments_ = heard.calls.empty() ? "" : heard.calls[0].arguments;
     return true;
   }

@@ -20,7 +20,7 @@ const std::vector<Tool>& tools_of_books() {
 
 }  // namespace
 
-TEST_CASE("white space behind a call may end the answer") {
+TEST_CASE("white space behind a call that others may follow may end the answer") {
   for (const ToolDialect* const dialect : tool_dialects()) {
     AnswerForm form;
     form.dialects.tools = dialect;
@@ -32,7 +32,9 @@ TEST_CASE("white space behind a call may end the answer") {
         const auto grammar = compiled(form);
         for (const char* const space : {"\n", " ", "\n\n"}) {
           CAPTURE(dialect->name, call, must_call, several, space);
-          CHECK(takes(grammar, call + space));
+          // What has an end, or is the only one, ends the answer by itself.
+          const bool has_end = dialect->syntax.end.front().kind != CallPart::Kind::kNone;
+          CHECK(takes(grammar, call + space) == (several && dialect->syntax.several && !has_end));
           const Heard heard = hear(form.dialects, form.tools.tools, call + space, 1);
           CHECK(heard.calls.size() == 1);
           CHECK(heard.text.empty());
@@ -125,6 +127,7 @@ TEST_CASE("Llama's tokens before and behind a call may be written and left out")
   CHECK_FALSE(json(R"(<|python_tag|>{"name": "g", "parameters": {"a": 1}})"));
   const CallTaker python("pythonic", R"({"properties": {"a": {"type": "integer"}}})");
   CHECK(python("[f(a=1)]"));
+  CHECK(python("<|python_start|>[f(a=1), f(a=2)]<|python_end|>", 2));
   CHECK(python("<|python_start|>[f(a=1)]<|python_end|>"));
   CHECK(python.arguments() == R"({"a": 1})");
 }

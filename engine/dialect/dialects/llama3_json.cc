@@ -18,7 +18,7 @@ template <>
 const ToolDialect& tool_dialect<"llama3_json">() {
   static constexpr ToolDialect kThis{
       .name = "llama3_json",
-      .syntax = {.begin = {maybe("<|python_tag|>"), gap()},
+      .syntax = {.begin = {maybe("<|python_tag|>")},
                  .call = {object("name", "parameters")},
                  .separator = {gap(), maybe(";"), gap()},
                  .place = CallPlace::kWholeAnswer,

@@ -4,15 +4,28 @@
 
 namespace tgi::dialect {
 
+namespace {
+
+constexpr CallSyntax kPythonicOthers[] = {{
+    .begin = {mark("<|python_start|>"), mark("[")},
+    .call = {name(), mark("("), keywords(), mark(")")},
+    .separator = {gap(), mark(","), gap()},
+    .end = {gap(), mark("]"), mark("<|python_end|>")},
+    .is_taken = true,
+}};
+
+}  // namespace
+
 template <>
 const ToolDialect& tool_dialect<"pythonic">() {
   static constexpr ToolDialect kThis{
       .name = "pythonic",
-      .syntax = {.begin = {maybe("<|python_start|>"), mark("[")},
+      .syntax = {.begin = {mark("[")},
                  .call = {name(), mark("("), keywords(), mark(")")},
                  .separator = {gap(), mark(","), gap()},
-                 .end = {gap(), mark("]"), maybe("<|python_end|>")},
+                 .end = {gap(), mark("]")},
                  .place = CallPlace::kWholeAnswer},
+      .also = kPythonicOthers,
       .speaks =
           [](const ChatTemplate& chat_template) { return shows(chat_template, "[func_name1("); },
   };
