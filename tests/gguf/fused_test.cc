@@ -84,7 +84,10 @@ int write_joined(const std::string& from,
         const auto it = tensors.find(block + part + suffix);
         if (it != tensors.end()) found.push_back(it->second);
       }
-      const auto is_another = [&](const auto& part) { return part.type != found.front().type; };
+      const auto is_another = [&](const GgufTestTensor& part) {
+        const GgufTestTensor& first = found.front();
+        return part.type != first.type || (part.dims.size() > 1 && part.dims[0] != first.dims[0]);
+      };
       if (found.size() != parts.size() || std::ranges::any_of(found, is_another)) continue;
       for (const GgufTestTensor& part : found) tensors.erase(part.name);
       const std::string name = block + whole + suffix;
