@@ -116,18 +116,19 @@ void handle_load(Services& services, const Caller& caller, const Asked<ipc::Load
     return post(outbox, {caller.session, ipc::to_json(placed)});
   }
   if (asked->on_demand) {
-    services.models.enroll(options, terms);
+    services.models.enroll(options, terms, asked->names_default);
     return post(outbox, {caller.session, OrderedJson{{"model", options.model}}});
   }
-  services.loader.load(options, terms,
-                       [&outbox, session = caller.session, path = options.model](
-                           const std::shared_ptr<ServedModel>& model, const Error* error) {
-                         if (error != nullptr) return post(outbox, {session, *error});
-                         OrderedJson result = {{"model", path}};
-                         if (model != nullptr)
-                           result["load_seconds"] = model->status().load_seconds;
-                         post(outbox, {session, std::move(result)});
-                       });
+  services.loader.load(
+      options, terms,
+      [&outbox, session = caller.session, path = options.model](
+          const std::shared_ptr<ServedModel>& model, const Error* error) {
+        if (error != nullptr) return post(outbox, {session, *error});
+        OrderedJson result = {{"model", path}};
+        if (model != nullptr) result["load_seconds"] = model->status().load_seconds;
+        post(outbox, {session, std::move(result)});
+      },
+      asked->names_default);
 }
 
 void handle_keep(Services& services, const Caller& caller, const Asked<ipc::KeepParams>& asked) {

@@ -59,8 +59,9 @@ std::shared_ptr<ServedModel> ModelHost::require(const ModelName& name) const {
   return find_or_throw(name)->require();
 }
 
-void ModelHost::enroll(const ModelOptions& options, const ModelTerms& terms) {
-  place_for(options.name, false).slot->enroll(options, terms);
+void ModelHost::enroll(const ModelOptions& options, const ModelTerms& terms, bool names_default) {
+  place_for(options.name, {.is_to_be_loaded = false, .names_default = names_default})
+      .slot->enroll(options, terms);
 }
 
 // Under one lock: two who ask at once get two names, or the same model.
@@ -69,7 +70,8 @@ ModelHost::Enrolled ModelHost::enroll_beside(ModelOptions options,
                                              bool names_default) {
   const std::lock_guard lock(mutex_);
   const std::string plain = options.name;
-  for (int i = names_default ? 2 : 1;; ++i) {
+  const bool is_default_path = default_->name().empty() && default_->is_called(plain);
+  for (int i = names_default || is_default_path ? 2 : 1;; ++i) {
     if (i > 1) options.name = fmt::format("{}-{}", plain, i);
     const auto it = beside_.find(options.name);
     const bool is_default = it == beside_.end() && default_->name() == options.name;
@@ -86,17 +88,31 @@ ModelHost::Enrolled ModelHost::enroll_beside(ModelOptions options,
   }
 }
 
-ModelHost::Place ModelHost::place_of(const std::string& name) {
-  return place_for(name, true);
+ModelHost::Place ModelHost::place_of(const ModelOptions& options, bool names_default) {
+  if (options.name.empty()) refuse_taken_path(options.model);
+  return place_for(options.name, {.names_default = names_default});
+}
+
+// A default model without a name is called by what it is loaded from.
+void ModelHost::refuse_taken_path(const std::string& path) const {
+  const std::lock_guard lock(mutex_);
+  if (!beside_.contains(path)) return;
+  throw Error(Code::kInvalidArgument,
+              fmt::format("{} is the name of another model that is there; give this one a name of "
+                          "its own, or take the other away first: tgi unload {}",
+                          path, path));
 }
 
 // What is not loaded yet does not take the default one's place, though it be free.
-ModelHost::Place ModelHost::place_for(const std::string& name, bool is_to_be_loaded) {
+ModelHost::Place ModelHost::place_for(const std::string& name, const Wanted& wanted) {
   const std::lock_guard lock(mutex_);
   const auto it = beside_.find(name);
   if (it != beside_.end()) return {it->second};
-  if (name.empty() || default_->name() == name) return {default_};
-  if (is_to_be_loaded && default_->phase() == "no model") return {default_};
+  // One without a name is called by what it was loaded from: else two would answer to one name.
+  const std::string of_default = default_->name();
+  const bool is_default = of_default.empty() ? default_->is_called(name) : of_default == name;
+  if (name.empty() || wanted.names_default || is_default) return {default_};
+  if (wanted.is_to_be_loaded && default_->phase() == "no model") return {default_};
   auto slot = std::make_shared<ModelSlot>(drain_timeout_, on_unused_);
   if (stopping_) slot->refuse_new_work();
   return {beside_.emplace(name, std::move(slot)).first->second, true};
@@ -140,7 +156,7 @@ int64_t ModelHost::promised_bytes() const {
 
 std::shared_ptr<ServedModel> ModelHost::load(const ModelOptions& asked) {
   ModelOptions options = asked;
-  const auto [slot, is_new] = place_of(options.name);
+  const auto [slot, is_new] = place_of(options);
   const auto forget_new = [&, &slot = slot, is_new = is_new] {
     if (is_new) forget(*slot);
   };
@@ -162,7 +178,7 @@ std::shared_ptr<ServedModel> ModelHost::load(const ModelOptions& asked) {
 }
 
 void ModelHost::announce_load(const ModelOptions& options) {
-  place_of(options.name).slot->announce_load(options);
+  place_of(options).slot->announce_load(options);
 }
 
 void ModelHost::unload(const ModelName& name, bool keeps_name) {

@@ -47,22 +47,23 @@ class ModelHost {
   std::shared_ptr<ModelSlot> find_or_throw(const ModelName& name) const;
 
   // A model that is loaded when a request asks for it; that of this name, if there is one.
-  void enroll(const ModelOptions& options, const ModelTerms& terms);
+  // `names_default`: the name means the default model, by what that was loaded from.
+  void enroll(const ModelOptions& options, const ModelTerms& terms, bool names_default = false);
   // Of a name that no other model has: where that of `options` is taken, NAME-2 or the first after
   // it that is free, and where the model is there by one of those, that one, which stays as it is.
   struct Enrolled {
     std::string name;
     bool is_new = false;
   };
-  // `names_default`: the name itself means the default model, by what that was loaded from.
   Enrolled enroll_beside(ModelOptions options, const ModelTerms& terms, bool names_default = false);
 
-  // Where such a model is to be loaded, and whether the place was made for it.
+  // Where such a model is to be loaded, and whether the place was made for it. Throws
+  // kInvalidArgument where it has no name, and what it is loaded from is the name of another.
   struct Place {
     std::shared_ptr<ModelSlot> slot;
     bool is_new = false;
   };
-  Place place_of(const std::string& name);
+  Place place_of(const ModelOptions& options, bool names_default = false);
   void forget(const ModelSlot& slot);
 
   // As in LoadRanksOptions, by all but this one and those that give way; by all.
@@ -85,7 +86,12 @@ class ModelHost {
   void refuse_new_work();
 
  private:
-  Place place_for(const std::string& name, bool is_to_be_loaded);
+  struct Wanted {
+    bool is_to_be_loaded = true;
+    bool names_default = false;
+  };
+  Place place_for(const std::string& name, const Wanted& wanted);
+  void refuse_taken_path(const std::string& path) const;
   std::shared_ptr<ModelSlot> find(const ModelName& name) const;  // null: none
 
   const std::chrono::milliseconds drain_timeout_;

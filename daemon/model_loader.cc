@@ -69,12 +69,17 @@ void ModelLoader::leave(uint64_t waiter) {
   }
 }
 
-void ModelLoader::load(const ModelOptions& options, const ModelTerms& terms, OnEnd on_end) {
+void ModelLoader::load(const ModelOptions& options,
+                       const ModelTerms& terms,
+                       OnEnd on_end,
+                       bool names_default) {
   {
     const std::lock_guard lock(mutex_);
     if (!stopping_) {
-      queue_.push_back(std::make_shared<Load>(
-          Load{.asked = options, .terms = terms, .on_end = std::move(on_end)}));
+      queue_.push_back(std::make_shared<Load>(Load{.asked = options,
+                                                   .terms = terms,
+                                                   .names_default = names_default,
+                                                   .on_end = std::move(on_end)}));
       begin_next();
       return;
     }
@@ -85,6 +90,7 @@ void ModelLoader::load(const ModelOptions& options, const ModelTerms& terms, OnE
 
 void ModelLoader::unload(const ModelName& name, bool keeps_name) {
   const std::shared_ptr<ModelSlot> slot = models_.find_or_throw(name);
+  if (slot->phase() == "no model") throw Error(Code::kNotFound, "no model is loaded");
   const std::string shown_name = shown(*slot);
   models_.unload(name, keeps_name);
   if (keeps_name) return;
@@ -136,7 +142,7 @@ bool ModelLoader::is_wanted(const LoadPtr& load) const {
 
 void ModelLoader::plan(const LoadPtr& load) {
   if (load->asked) {
-    const ModelHost::Place place = models_.place_of(load->asked->name);
+    const ModelHost::Place place = models_.place_of(*load->asked, load->names_default);
     const std::lock_guard lock(mutex_);
     load->slot = place.slot;
     load->is_new = place.is_new;

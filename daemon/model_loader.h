@@ -55,8 +55,12 @@ class ModelLoader {
   // Its client is gone. A load that nobody waits for any more does not begin.
   void leave(uint64_t waiter);
 
-  // Behind what was asked for before. `on_end` is called once. (optional)
-  void load(const ModelOptions& options, const ModelTerms& terms, OnEnd on_end);
+  // Behind what was asked for before. `on_end` is called once. (optional) `names_default`: as
+  // ModelHost's.
+  void load(const ModelOptions& options,
+            const ModelTerms& terms,
+            OnEnd on_end,
+            bool names_default = false);
   // On the thread of the loads, at once. Who waits for it is told that it was unloaded, if it does
   // not keep its name.
   void unload(const ModelName& name, bool keeps_name);
@@ -82,6 +86,7 @@ class ModelLoader {
     std::shared_ptr<ModelSlot> slot{};    // null: to be found when it begins
     std::optional<ModelOptions> asked{};  // none: what the slot is enrolled with
     ModelTerms terms{};
+    bool names_default = false;
     OnEnd on_end{};
     std::vector<Waiter> waiters{};
     Stage stage = Stage::kQueued;

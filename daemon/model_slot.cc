@@ -277,9 +277,9 @@ std::string ModelSlot::name() const {
 
 bool ModelSlot::is_called(const std::string& name) const {
   const std::lock_guard lock(mutex_);
-  if (!name_.empty() && name_ == name) return true;
-  if (model_ != nullptr) return model_->options().model == name;
-  return enrolled_ && enrolled_->model == name;
+  if (name.empty()) return false;
+  if (name_ == name || path() == name) return true;
+  return model_ != nullptr && model_->options().model == name;
 }
 
 void ModelSlot::set_ready(std::unique_ptr<ServedModel> model) {

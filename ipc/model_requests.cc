@@ -166,9 +166,7 @@ LoadParams load_params_from_json(const OrderedJson& params) {
   if (out.on_demand && !out.name) {
     fail_field("on_demand", "only a model with a name is loaded on demand");
   }
-  if (out.names_default && !out.next_name) {
-    fail_field("names_default", "goes with `next_name` alone");
-  }
+  if (out.names_default && !out.name) fail_field("names_default", "goes with `name` alone");
   if (out.next_name && !out.on_demand) {
     fail_field("next_name",
                "goes with `on_demand` alone: what is loaded now has the name it is given");

@@ -94,8 +94,10 @@ struct LoadParams {
   bool on_demand = false;  // with a name: loaded when a request asks for it
   // With on_demand: where the name is another model's, it gets NAME-2, NAME-3 and so on.
   bool next_name = false;
-  bool names_default = false;  // with next_name: the name means the default model, and is not given
-  bool pinned = false;         // it neither gives way to another nor expires
+  // The name means the default model, by what that was loaded from: that is the one to be replaced,
+  // and with next_name the name is not given.
+  bool names_default = false;
+  bool pinned = false;                         // it neither gives way to another nor expires
   std::optional<double> keep_alive_seconds{};  // as in a GenerateRequest; absent: as the daemon's
   GivenSettings settings{};
 };

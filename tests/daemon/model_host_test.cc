@@ -229,4 +229,30 @@ TEST_CASE("a name that means the default model is passed over once, and numbers 
   CHECK(names == std::vector<std::string>{"tiny-2", "tiny-3", "tiny-2"});
 }
 
+TEST_CASE("no two models have one name, the default one's path among them") {
+  ModelHost host(std::chrono::milliseconds(0));
+  host.load(small_demo(""));
+  CHECK(host.place_of(small_demo("demo")).slot == host.find_or_throw({}));
+  CHECK(host.place_of(small_demo("other"), true).slot == host.find_or_throw({}));
+  CHECK(host.enroll_beside(small_demo("demo"), {}).name == "demo-2");
+  host.unload("demo-2");
+  host.load(small_demo("demo"));  // a new version of it
+  CHECK(host.beside().empty());
+  CHECK(host.require("demo") == host.current());
+  host.load(small_demo("first"));
+  CHECK(host.beside().size() == 1);
+}
+
+TEST_CASE("a model without a name is refused where its path is another's name") {
+  ModelHost host(std::chrono::milliseconds(0));
+  host.load(small_demo("first"));
+  host.load(small_demo("demo"));
+  const auto before = host.current();
+  const auto error = error_of([&] { host.load(small_demo("")); });
+  REQUIRE(error);
+  CHECK(error->code() == Code::kInvalidArgument);
+  CHECK_THAT(error->what(), Catch::Contains("tgi unload demo"));
+  CHECK(host.current() == before);
+}
+
 }  // namespace tgi::daemon

@@ -320,4 +320,9 @@ TEST_CASE("a name that is unloaded while requests wait for it is none any more")
   CHECK_THROWS_AS(loading.ask("a", 2), Error);
 }
 
+TEST_CASE("where no model is loaded there is none to unload") {
+  Loading loading({});
+  CHECK_THROWS_WITH(loading.loader.unload({}, false), "no model is loaded");
+}
+
 }  // namespace tgi::daemon

@@ -109,6 +109,32 @@ TEST_CASE("models are loaded, asked, listed and unloaded by name from the comman
   CHECK(daemon.status().model);
 }
 
+TEST_CASE("a load by the default model's own name replaces it, so that names stay unique") {
+  const Home home;
+  REQUIRE(home.run({"create", "mario", "-f", "-"}, "FROM demo\nSYSTEM You are Mario.\n").err == "");
+  const DaemonProcess daemon(home, with({"--model", "demo"}));
+  const auto tgi = [&](std::vector<std::string> words) {
+    words.insert(words.end(), {"--socket", daemon.socket()});
+    return home.run(words);
+  };
+  CHECK(tgi({"load", "demo", "--name", "demo"}).exit_status == 0);
+  CHECK(daemon.status().others.empty());
+  CHECK(daemon.status().model->served_name == "demo");
+  // What a preset's file is called the daemon doesn't know, and the command does.
+  REQUIRE(tgi({"load", "mario"}).exit_status == 0);
+  CHECK(tgi({"load", "demo", "--name", "mario"}).exit_status == 0);
+  CHECK(daemon.status().others.empty());
+  CHECK(daemon.status().model->served_name == "mario");
+  CHECK(tgi({"load", "demo", "--name", "demo"}).exit_status == 0);
+  CHECK(daemon.status().others.size() == 1);
+  const Ran refused = tgi({"load", "demo"});
+  CHECK(refused.exit_status == 3);
+  CHECK_THAT(refused.err, Catch::Contains("tgi unload demo"));
+  CHECK(tgi({"unload"}).exit_status == 0);
+  CHECK(tgi({"unload"}).exit_status == code_row(Code::kNotFound).exit_status);
+  CHECK(tgi({"ps"}).out.find("stays") == tgi({"ps"}).out.rfind("stays"));  // of the other one alone
+}
+
 TEST_CASE("a model that the daemon has not is loaded beside what it has, and given way for") {
   const Home home;
   REQUIRE(home.run({"create", "mario", "-f", "-"}, "FROM demo\nSYSTEM You are Mario.\n").err == "");
