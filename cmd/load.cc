@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <filesystem>
+#include <functional>
 
 #include "base/error.h"
 #include "cmd/model_path.h"
@@ -22,8 +23,7 @@ bool is_whole_text(const std::string& text) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-// A text that is no number makes a wrong command line; a number out of its range is told by
-// settings_of, as a setting that is wrong.
+// A number out of its range is told by settings_of.
 CLI::Validator number_check(const ipc::ModelSetting& row) {
   const bool is_real = row.kind == ipc::SettingKind::kReal;
   return {[is_real, &row](const std::string& text) {
@@ -54,6 +54,52 @@ void add_setting_flag(CLI::App& app, const ipc::ModelSetting& row, LoadFlags& fl
   } else if (is_number && !row.may_be_auto) {
     option->check(number_check(row));
   }
+}
+
+// A value that is none of a flag makes a wrong command line, as the parser's own complaints do.
+void check_value(const std::string& flag, const std::function<void()>& take) {
+  try {
+    take();
+  } catch (const Error& error) {
+    if (error.code() == Code::kInvalidArgument) throw UsageError(error.in(flag).what());
+    throw error.in(flag);
+  }
+}
+
+// Whether the name is the default model's, by what that was loaded from.
+bool names_default(const ipc::Status& status, const std::string& name) {
+  const bool has_own = status.known() == nullptr || !status.known()->served_name.empty();
+  return !has_own && shown_model(status.path) == name;
+}
+
+// What the daemon knows of the model that it has just loaded; null where it was replaced or taken
+// away since.
+const ipc::ModelStatus* find_loaded(const ipc::Status& status, const ipc::LoadParams& params) {
+  const auto is_it = [&](const ipc::ModelStatus* known) {
+    return known != nullptr && known->served_name == params.name.value_or("");
+  };
+  if (is_it(status.known())) return status.known();
+  for (const ipc::OtherModelStatus& other : status.others) {
+    if (is_it(other.known())) return other.known();
+  }
+  return nullptr;
+}
+
+// By the answer to the load: the model may have given way to another by now, or expired.
+std::string describe_load(const ipc::OrderedJson& answer,
+                          const ipc::LoadParams& params,
+                          const ipc::ModelStatus* model) {
+  std::string out = fmt::format("loaded {}", shown_model(model ? model->name : params.model));
+  if (params.name) out += " as " + *params.name;
+  if (model != nullptr) {
+    out += fmt::format(" ({}, {})", model->architecture, format_bytes(model->memory.weights));
+  }
+  if (const auto seconds = answer.find("load_seconds"); seconds != answer.end()) {
+    out += fmt::format(" in {:.2f} s", seconds->get<double>());
+  } else if (model != nullptr) {
+    out += fmt::format(" in {:.2f} s", model->load_seconds);
+  }
+  return out + "\n";
 }
 
 }  // namespace
@@ -94,11 +140,9 @@ ipc::GivenSettings settings_of(const LoadFlags& flags) {
   for (const auto& [name, value] : flags.settings) {
     // The daemon has a working directory of its own.
     const bool is_path = ipc::find_model_setting(name)->is_file && !value.empty();
-    try {
+    check_value("--" + name, [&, &name = name, &value = value] {
       out.set(name, is_path ? std::filesystem::absolute(value).string() : value);
-    } catch (const Error& error) {
-      throw error.in("--" + name);
-    }
+    });
   }
   return out;
 }
@@ -107,20 +151,13 @@ int run_load(const LoadFlags& flags, const CommonFlags& common) {
   ipc::LoadParams params{.model = {}, .settings = settings_of(flags)};
   if (!flags.name.empty()) {
     params.name = flags.name;
-    try {
-      ipc::check_model_name(flags.name);
-    } catch (const Error& error) {
-      throw error.in("--name");
-    }
+    check_value("--name", [&] { ipc::check_model_name(flags.name); });
   }
   params.on_demand = flags.on_demand;
   params.pinned = flags.pin;
-  try {
-    if (!flags.keep_alive.empty()) {
-      params.keep_alive_seconds = ipc::parse_keep_alive(flags.keep_alive);
-    }
-  } catch (const Error& error) {
-    throw error.in("--keep-alive");
+  if (!flags.keep_alive.empty()) {
+    check_value("--keep-alive",
+                [&] { params.keep_alive_seconds = ipc::parse_keep_alive(flags.keep_alive); });
   }
   Session session(common);
   const bool is_dummy = params.settings.values().load_format == "dummy";
@@ -135,26 +172,18 @@ int run_load(const LoadFlags& flags, const CommonFlags& common) {
   params.model = paths.model;
   if (!paths.speculator.empty()) params.settings.set("speculator", paths.speculator);
   // A daemon that was just started may be loading its default model: that comes first.
-  session.prepare({.accept_failed = true});
-  session.client().call(ipc::kLoad, ipc::to_json(params));
+  const ipc::Status before = session.prepare({.accept_failed = true});
+  params.names_default = params.name && names_default(before, *params.name);
+  const ipc::OrderedJson answer = session.client().call(ipc::kLoad, ipc::to_json(params));
   if (flags.on_demand) {
     session.out().write(fmt::format("{} is loaded as {} when a request asks for it\n",
                                     shown_model(params.model), *params.name));
     return 0;
   }
-  if (params.name) session.want_named(*params.name);
-  const ipc::Status status = session.prepare({.may_start = false});
-  if (!status.model) {
-    throw Error(Code::kUnavailable,
-                fmt::format("the daemon took {} but has no model; its phase is {}", params.model,
-                            status.phase));
-  }
   if (params.model != "demo") record_use(params.model);
+  const ipc::Status status = session.client().status();
   session.say_verbose(format_status(status));
-  session.out().write(
-      fmt::format("loaded {}{} ({}, {}) in {:.2f} s\n", shown_model(status.model->name),
-                  params.name ? " as " + *params.name : "", status.model->architecture,
-                  format_bytes(status.model->memory.weights), status.model->load_seconds));
+  session.out().write(describe_load(answer, params, find_loaded(status, params)));
   return 0;
 }
 

@@ -261,7 +261,7 @@ std::string format_status(const ipc::Status& status) {
     for (Row& row : model_rows(*status.model)) rows.push_back(std::move(row));
   }
   for (Row& row : counter_rows(status.counters)) rows.push_back(std::move(row));
-  add_stay(status, status.stay, rows);
+  if (status.phase != "no model") add_stay(status, status.stay, rows);
   add_others(status, rows);
   std::string out;
   for (const Row& row : rows) {

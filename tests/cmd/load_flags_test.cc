@@ -80,4 +80,39 @@ TEST_CASE("the committed page of settings is that of the table") {
   CHECK(read_file(std::string(TGI_SOURCE_DIR) + "/docs/settings.md") == settings_page());
 }
 
+TEST_CASE("load flags: a value that can't be makes a wrong command line") {
+  const Home home;
+  const auto status_of = [&](const std::string& flag, const std::string& value) {
+    return home.run({"load", "demo", "--no-start", flag, value}).exit_status;
+  };
+  CHECK(status_of("--max-total-tokens", "1") == 2);
+  CHECK(status_of("--kv-cache-memory", "5Q") == 2);
+  CHECK(status_of("--name", "a b") == 2);
+  CHECK(status_of("--keep-alive", "xyz") == 2);
+  CHECK(status_of("--keep-alive", "5m") == 8);
+}
+
+TEST_CASE("load flags: what the daemon says of the load holds, though the model gave way since") {
+  const Home home;
+  bool is_loaded = false;
+  const FakeDaemon daemon(home.socket(), [&](FakeSession& session) {
+    const std::string& method = session.request().method;
+    if (method == ipc::kLoad) {
+      is_loaded = true;
+      return session.send(R"({"result": {"model": "demo", "load_seconds": 1.5}})");
+    }
+    REQUIRE(method == ipc::kStatus);  // nothing that loads it again
+    ipc::Status status = ready_status();
+    if (is_loaded) {
+      status.others.push_back({.name = "a", .phase = "not loaded", .phase_detail = "demo"});
+      status.others.back().last_model = status.model;
+      status.others.back().last_model->served_name = "a";
+    }
+    session.send(ipc::encode_result(ipc::to_json(status)));
+  });
+  const Ran ran = home.run({"load", "demo", "--name", "a"});
+  CHECK(ran.exit_status == 0);
+  CHECK_THAT(ran.out, Catch::StartsWith("loaded demo as a (") && Catch::EndsWith(" in 1.50 s\n"));
+}
+
 }  // namespace tgi::load_flags_test
