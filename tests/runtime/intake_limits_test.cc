@@ -134,7 +134,8 @@ TEST_CASE("tokens that the model's own file suppresses are drawn by no request")
   ipc::GenerateRequest request = ask(5);
   const auto biases = [&] {
     std::map<int32_t, float> out;
-    for (const LogitBias& each : intake.prepare(request)->sampling.logit_bias) {
+    const auto prepared = intake.prepare(request);
+    for (const LogitBias& each : prepared->sampling.logit_bias) {
       CHECK(out.emplace(each.id, each.bias).second);
     }
     return out;
