@@ -129,15 +129,16 @@ class ModelReader {
   void check_all_read() const;
   // Throws kUnsupported naming the tensors that no rule has a name for.
   TensorIndex make_index() const;
+  // What the tensor is of the model: "blk.{layer}.attn_q", "12". Empty: nothing.
+  std::vector<TensorRule> rules_for(std::string_view stem,
+                                    std::string_view layer,
+                                    const GgufTensor& tensor) const;
 
  private:
   std::string key_of(std::string_view key) const;
   int64_t one_of(const std::vector<int64_t>& all, std::string_view key) const;
   std::optional<std::string> asked(std::string_view key);
   bool is_ignored(std::string_view stem, const std::string& layer) const;
-  std::vector<TensorRule> rules_for(std::string_view stem,
-                                    std::string_view layer,
-                                    const GgufTensor& tensor) const;
 
   const GgufMetadata& metadata_;
   std::span<const GgufTensor> tensors_;

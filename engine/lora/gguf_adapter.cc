@@ -178,11 +178,11 @@ std::string_view layer_of(std::string_view stored) {
   return stored.substr(0, std::min(stored.find('.'), stored.size()));
 }
 
-// What the reader of the architecture calls the matrices of such a model. It looks at some of them
-// before it knows: at those of the adapter, and at these.
-std::vector<gguf::TensorRule> rules_of(const LoadedConfig& model,
-                                       std::string_view architecture,
-                                       const Pairs& pairs) {
+using Rules = std::map<std::string, std::vector<gguf::TensorRule>, std::less<>>;
+
+// What the reader of the architecture calls the matrices of such a model, for each pair. It looks
+// at some of them before it knows: at those of the adapter, and at these.
+Rules rules_of(const LoadedConfig& model, std::string_view architecture, const Pairs& pairs) {
   GgufFields fields;
   put_model_fields(model, fields);
   const ModelConfig& config = model.config;
@@ -194,9 +194,19 @@ std::vector<gguf::TensorRule> rules_of(const LoadedConfig& model,
   const GgufMetadata metadata = fields.metadata();
   std::map<std::string, std::vector<int64_t>> shapes = {
       {"token_embd.weight", {config.vocab_size, config.hidden_size}},
-      {"blk.0.ffn_up.weight", {std::max(config.intermediate_size, 1), config.hidden_size}},
-      {"blk.0.attn_output.weight",
-       {config.hidden_size, int64_t{config.num_heads} * config.head_dim}}};
+      {"blk.0.ffn_up.weight", {std::max(config.intermediate_size, 1), config.hidden_size}}};
+  for (int32_t layer = 0; layer < config.num_layers; ++layer) {
+    const LayerPlan& plan = config.layers[static_cast<size_t>(layer)];
+    const int64_t values =
+        int64_t{num_heads_of(config, layer)} * kv_heads_of(config, layer).value_cols();
+    if (plan.has_attention || layer == 0) {
+      shapes[fmt::format("blk.{}.attn_output.weight", layer)] = {config.hidden_size, values};
+    }
+    if (plan.has_state) {
+      shapes[fmt::format("blk.{}.ssm_out.weight", layer)] = {config.hidden_size,
+                                                             config.state.num_channels()};
+    }
+  }
   for (const auto& [name, pair] : pairs) {
     shapes.try_emplace(name + ".weight", pair.shape());
   }
@@ -208,7 +218,17 @@ std::vector<gguf::TensorRule> rules_of(const LoadedConfig& model,
     if (one.name != architecture) continue;
     gguf::ModelReader reader(metadata, seen);
     one.read(reader);
-    return std::move(reader.rules);
+    Rules out;
+    for (const auto& [name, pair] : pairs) {
+      const std::string layer(layer_of(name));
+      const std::string stem =
+          layer.empty() ? name : replaced(name, "blk." + layer + ".", "blk.{layer}.");
+      const std::string stored = name + ".weight";
+      const GgufTensor tensor = {
+          .name = stored, .type = find_ggml_type("F32"), .shape = pair.shape(), .bytes = {}};
+      out[name] = reader.rules_for(stem, layer, tensor);
+    }
+    return out;
   }
   throw Error(Code::kInternal, fmt::format("nothing reads {}", architecture));
 }
@@ -246,7 +266,7 @@ class Opener {
     const auto rules = rules_of(*model, file_.metadata.text("general.architecture"), pairs_);
     std::vector<std::string> unknown;
     for (const auto& [name, pair] : pairs_) {
-      if (!add_by_rules(rules, name, pair)) unknown.push_back(name);
+      if (!add_by_rules(rules.at(name), name, pair)) unknown.push_back(name);
     }
     if (unknown.empty()) return std::move(out_);
     refuse(fmt::format("{} {} of no linear of models of {}: {}", unknown.size(),
@@ -265,7 +285,6 @@ class Opener {
     int64_t num_taken = 0;
     bool is_known = false;
     for (const gguf::TensorRule& rule : rules) {
-      if (replaced(rule.stored, "{layer}", layer) != name) continue;
       if (rule.name.find_first_of("([") != std::string::npos) continue;
       is_known = true;
       std::vector<int32_t> rows;

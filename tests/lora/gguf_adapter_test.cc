@@ -316,8 +316,10 @@ TEST_CASE("a matrix of a GGUF file may hold several linears of the model") {
   CHECK(got.adapter.linears[2].module == "model.layers.0.self_attn.v_proj");
   CHECK(got.numbers(*got.adapter.linears[2].b.tensor).front() == 100.0F + 64.0F / 8.0F);
   CHECK_THAT(refusal(Code::kInvalidArgument, adapter_values(), pair_of("blk.0.attn_qkv", 41, 10)),
-             Catch::Contains("blk.0.attn_qkv.weight.lora_b: the model's matrix has 40 rows, it has "
-                             "41"));
+             Catch::Contains("tensor blk.0.attn_qkv.weight has 41 rows, which can't be those of 24 "
+                             "of q and as many of k as of v"));
+  CHECK_THAT(refusal(Code::kInvalidArgument, adapter_values(), pair_of("blk.0.attn_qkv", 42, 10)),
+             Catch::Contains("attn_qkv"));
 }
 
 TEST_CASE("what of a GGUF adapter does not fit is refused by name") {

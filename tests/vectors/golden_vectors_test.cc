@@ -271,7 +271,7 @@ TEST_CASE("any decoder gives vectors where it is told how to pool") {
         head.finish(texts[1].pooled, texts[1].num_tokens));
   ipc::GenerateRequest asked;
   asked.prompt = "Once";
-  CHECK_THROWS_WITH(model->prepare(asked), Catch::Contains("of the task embed"));
+  CHECK_THROWS_WITH(model->prepare(asked), Catch::Contains("made for the task embed"));
 }
 
 TEST_CASE("a reranker's template is told the model's prompt, or the caller's") {
