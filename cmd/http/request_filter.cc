@@ -61,7 +61,8 @@ ssize_t RequestFilter::read_chunk_size(char* to) {
   const ssize_t count = connection_.read(to, 1);
   if (count <= 0) return count;
   if (*to != '\n') {
-    if (line_.size() < kMostOfLine) line_ += *to;
+    const bool says_nothing = *to == '0' && line_ == "0";
+    if (line_.size() < kMostOfLine && !says_nothing) line_ += *to;
     return 1;
   }
   // As the library reads it, which looks for what is wrong with it.

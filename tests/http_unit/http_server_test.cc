@@ -510,6 +510,10 @@ TEST_CASE("fields behind a chunked body are passed over") {
   CHECK(client.answer().body == "GET /after ");
   for (const char c : head + "1\r\na\r\n000\r\nX-Sum: 0\r\n\r\n") client.send(std::string(1, c));
   CHECK(client.answer().body == "POST /c a");
+  // Digits that say nothing are no end.
+  client.send(head + std::string(40, '0') + "3\r\nabc\r\n0\r\nX: 0\r\n\r\n" + get("/after"));
+  CHECK(client.answer().body == "POST /c abc");
+  CHECK(client.answer().body == "GET /after ");
   RawClient endless(server.port());
   endless.send(head + "0\r\nX: " + std::string(100'000, 'x'));
   CHECK(endless.answer().status == 400);
