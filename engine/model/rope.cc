@@ -436,6 +436,16 @@ int32_t rotated_columns(const RopeFields& fields, const RopeTraits& traits, int3
 
 }  // namespace
 
+Json with_default_rope(const Json& config, std::string_view key, const Json& value) {
+  Json out = config;
+  for (const char* spelling : {"rope_parameters", "rope_scaling"}) {
+    const auto found = out.find(spelling);
+    if (found != out.end() && !found->empty()) return out;
+  }
+  out[std::string(key)] = value;
+  return out;
+}
+
 int32_t add_rope(const JsonReader& config, const RopeTraits& traits, ModelConfig& model) {
   const RopeFields fields = find_fields(config, traits);
   if (!(fields.theta >= 1.0) || !std::isfinite(fields.theta)) {

@@ -45,6 +45,9 @@ struct RopeTraits {
   std::span<const KnownField> fields{};  // of the object, beside those of every family
 };
 
+// A config that says nothing of its rope, in either spelling, with `value` as its field `key`.
+Json with_default_rope(const Json& config, std::string_view key, const Json& value);
+
 // Adds one to model.ropes and returns its index. Widens model.max_positions to the context that the
 // scaling is for.
 // REQUIRES: head_dim and max_positions are set.

@@ -21,15 +21,13 @@ namespace {
 
 // A config without any is taken to have this.
 Json with_default_gpt_oss_rope(const Json& config) {
-  Json out = config;
-  for (const char* key : {"rope_parameters", "rope_scaling"}) {
-    const auto found = out.find(key);
-    if (found != out.end() && !found->empty()) return out;
-  }
-  out["rope_scaling"] = {{"rope_type", "yarn"}, {"factor", 32.0},
-                         {"beta_fast", 32.0},   {"beta_slow", 1.0},
-                         {"truncate", false},   {"original_max_position_embeddings", 4096}};
-  return out;
+  return with_default_rope(config, "rope_scaling",
+                           {{"rope_type", "yarn"},
+                            {"factor", 32.0},
+                            {"beta_fast", 32.0},
+                            {"beta_slow", 1.0},
+                            {"truncate", false},
+                            {"original_max_position_embeddings", 4096}});
 }
 
 // Published configs don't say it, and all their plain tensors are of this type.

@@ -28,12 +28,8 @@ constexpr RopeTraits kRope = {.default_theta = 1e6, .fields = kMinistral3RopeFie
 
 // A config without any is taken to have these.
 Json with_default_ministral3_rope(const Json& config) {
-  Json out = config;
-  for (const char* key : {"rope_parameters", "rope_scaling"}) {
-    const auto found = out.find(key);
-    if (found != out.end() && !found->empty()) return out;
-  }
-  out["rope_parameters"] = {{"rope_type", "yarn"},
+  return with_default_rope(config, "rope_parameters",
+                           {{"rope_type", "yarn"},
                             {"rope_theta", 1e6},
                             {"factor", 16.0},
                             {"original_max_position_embeddings", 16384},
@@ -41,8 +37,7 @@ Json with_default_ministral3_rope(const Json& config) {
                             {"beta_slow", 1.0},
                             {"mscale", 1.0},
                             {"mscale_all_dim", 1.0},
-                            {"llama_4_scaling_beta", 0.1}};
-  return out;
+                            {"llama_4_scaling_beta", 0.1}});
 }
 
 ModelConfig read_ministral3(const JsonReader& given) {

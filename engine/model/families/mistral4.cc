@@ -20,12 +20,8 @@ constexpr auto kMistral4RopeFields =
 
 // A config without any is taken to have these.
 Json with_default_mistral4_rope(const Json& config) {
-  Json out = config;
-  for (const char* key : {"rope_parameters", "rope_scaling"}) {
-    const auto found = out.find(key);
-    if (found != out.end() && !found->empty()) return out;
-  }
-  out["rope_parameters"] = {{"rope_type", "yarn"},
+  return with_default_rope(config, "rope_parameters",
+                           {{"rope_type", "yarn"},
                             {"rope_theta", 10000.0},
                             {"factor", 128.0},
                             {"original_max_position_embeddings", 8192},
@@ -33,8 +29,7 @@ Json with_default_mistral4_rope(const Json& config) {
                             {"beta_slow", 1.0},
                             {"mscale", 1.0},
                             {"mscale_all_dim", 1.0},
-                            {"llama_4_scaling_beta", 0.1}};
-  return out;
+                            {"llama_4_scaling_beta", 0.1}});
 }
 
 ModelConfig read_mistral4(const JsonReader& given) {

@@ -30,16 +30,14 @@ constexpr std::string_view kRotatedLayers = "no_rope_layers";  // 1: the layer h
 
 // A config without any is taken to have these.
 Json with_default_large4_rope(const Json& config) {
-  Json out = config;
-  for (const char* key : {"rope_parameters", "rope_scaling"}) {
-    const auto found = out.find(key);
-    if (found != out.end() && !found->empty()) return out;
-  }
-  out["rope_parameters"] = {{"rope_type", "yarn"},    {"rope_theta", 10000.0},
-                            {"factor", 2048.0},       {"original_max_position_embeddings", 512},
-                            {"beta_fast", 32.0},      {"beta_slow", 1.0},
-                            {"attention_factor", 1.0}};
-  return out;
+  return with_default_rope(config, "rope_parameters",
+                           {{"rope_type", "yarn"},
+                            {"rope_theta", 10000.0},
+                            {"factor", 2048.0},
+                            {"original_max_position_embeddings", 512},
+                            {"beta_fast", 32.0},
+                            {"beta_slow", 1.0},
+                            {"attention_factor", 1.0}});
 }
 
 void read_rotated_layers(const JsonReader& config, ModelConfig& model) {
