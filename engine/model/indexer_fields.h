@@ -1,7 +1,9 @@
 // What the readers of families with an indexer share: its heads, and what it chooses.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -41,6 +43,14 @@ inline constexpr auto kIndexerTensorsWithoutChoice = std::to_array<std::string_v
     ".indexer.k_norm.bias",
     ".indexer.weights_proj.weight",
 });
+
+// The same behind a family's own names.
+template <size_t kSize>
+constexpr auto with_indexer_tensors(const std::array<std::string_view, kSize>& names) {
+  std::array<std::string_view, kSize + kIndexerTensorsWithoutChoice.size()> out{};
+  std::ranges::copy(kIndexerTensorsWithoutChoice, std::ranges::copy(names, out.begin()).out);
+  return out;
+}
 
 // index_n_heads, index_head_dim and how much is chosen, into model.indexer; its rope is that of the
 // first layer. REQUIRES: the ropes are read. Throws kInvalidArgument where its head is narrower

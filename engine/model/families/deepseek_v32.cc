@@ -2,7 +2,6 @@
 // that chooses the `index_topk` tokens that a later one sees; in GLM 5 some layers see what the one
 // before them chose. The layer that predicts a second token may draft. Source: models/deepseek_v32
 // and models/glm_moe_dsa in `transformers`, https://arxiv.org/abs/2512.02556.
-#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -116,12 +115,7 @@ constexpr auto kDsaTensors = join_tensors(kLlamaOuterTensors,
                                           kExpertTensors,
                                           kDeepSeekExpertTensors);
 
-constexpr auto kDsaNotDrafted = [] {
-  std::array<std::string_view, kIndexerTensorsWithoutChoice.size() + kDeepSeekCopies.size()> out{};
-  std::ranges::copy(kDeepSeekCopies,
-                    std::ranges::copy(kIndexerTensorsWithoutChoice, out.begin()).out);
-  return out;
-}();
+constexpr auto kDsaNotDrafted = with_indexer_tensors(kDeepSeekCopies);
 constexpr NextTokenNames kDsaNextTokens = [] {
   NextTokenNames names = kDeepSeekNextTokens;
   names.copies = kDsaNotDrafted;

@@ -3,7 +3,6 @@
 // gates are held within a limit. The hidden states are several streams, which are connected to
 // every branch. Hy 4 with eyes has a larger one of these inside. Source: models/hy_v4 and hy_v4_vl
 // in `transformers`.
-#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -177,11 +176,8 @@ constexpr auto kHyV4Renames = std::to_array<TensorRename>({
     {".linear_gate.", ".gate_proj."},
 });
 
-constexpr auto kHyV4Ignored = [] {
-  std::array<std::string_view, kIndexerTensorsWithoutChoice.size() + 1> out{};
-  *std::ranges::copy(kIndexerTensorsWithoutChoice, out.begin()).out = "mtp_layers.*";
-  return out;
-}();
+constexpr auto kHyV4Ignored =
+    with_indexer_tensors(std::to_array<std::string_view>({"mtp_layers.*"}));
 
 constexpr auto kHyV4VlIgnored =
     std::to_array<std::string_view>({"vision_tower.*", "vit.*", "perceive.*", "patch_merger.*"});

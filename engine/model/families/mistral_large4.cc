@@ -215,7 +215,7 @@ constexpr auto kLarge4Renames = std::to_array<TensorRename>({
     {".w3.", ".up_proj."},
 });
 
-constexpr auto kLarge4NotRead = std::to_array<std::string_view>({
+constexpr auto kLarge4Ignored = with_indexer_tensors(std::to_array<std::string_view>({
     "vision_tower.*",
     "vision_encoder.*",
     "multi_modal_projector.*",
@@ -227,13 +227,7 @@ constexpr auto kLarge4NotRead = std::to_array<std::string_view>({
     ".indexer.q_input_norm.bias",
     ".indexer.softmax_scaling.scale",
     ".indexer.softmax_scaling.bias",
-});
-constexpr auto kLarge4Ignored = [] {
-  std::array<std::string_view, kLarge4NotRead.size() + kIndexerTensorsWithoutChoice.size()> out{};
-  std::ranges::copy(kIndexerTensorsWithoutChoice,
-                    std::ranges::copy(kLarge4NotRead, out.begin()).out);
-  return out;
-}();
+}));
 
 }  // namespace
 
