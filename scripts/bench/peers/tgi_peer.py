@@ -37,7 +37,7 @@ class Runner(TimedRunner):
         self.socket = f"{self.folder}/s"
         # Prompts at full speed, as the others take them: by default they are cut small while other streams decode.
         command = [str(self.bin / "tgid"), "--model", path, "--threads", str(settings["threads"]), "--socket", self.socket,
-                   "--target-step-ms", "0"]
+                   "--target-step-ms", "0", "--max-running", "128"]
         if precision != "bf16":
             command += ["--quantize", precision]
             if settings["group_size"]:
