@@ -13,7 +13,8 @@ template <typename Vector, typename Unit>
 class AmxProducts {
  public:
   using V = Vector;
-  using Tile = CacheTile<V, DType::kBF16, PairOrder::kAdjacent>;
+  // Measured there: the nearest cache holds the next tile.
+  using Tile = CacheTile<V, DType::kBF16, PairOrder::kAdjacent, 1>;
   static constexpr int64_t kSuitableRows = 64;
   static_assert(kSuitableRows % 16 == 0,
                 "a last tile of rows that is not full stays in the workspace");

@@ -94,8 +94,8 @@ class VectorProducts {
     return run.template operator()<KeyDot::panels_for(kMaxTileRows)>();
   }
 
-  // Calls run(prefetch, tile of rows) for all tiles of rows; the first one fetches the panels of
-  // the next tile of positions, because blocks lie anywhere and the processor can't guess them.
+  // Calls run(prefetch, tile of rows) for all tiles of rows; the first one fetches the panels of a
+  // tile of positions to come, because blocks lie anywhere and the processor can't guess them.
   template <int NP, typename Prefetch, typename Run>
   void for_row_tiles(const Prefetch& next, bool has_next, Run run) const {
     const RowTiles tiles(rows_.count);

@@ -14,10 +14,13 @@ namespace tgi {
 inline constexpr int64_t kChunk = 16;  // positions of one panel of keys
 inline constexpr int kChunksPerTile = kAttentionTile / kChunk;
 
-template <typename V, DType kDType, PairOrder kOrder>
+// What comes is fetched `kTilesAhead` tiles before: one before into the nearest cache, two before
+// into the second-level cache, whose fetches are more at a time.
+template <typename V, DType kDType, PairOrder kOrder, int kTilesAhead = 2>
 class CacheTile {
  public:
   static constexpr DType kType = kDType;
+  static constexpr int kFetchLocality = kTilesAhead == 1 ? 3 : 2;  // of __builtin_prefetch
   static constexpr PanelLayout kValueLayout{.type = panel_type(kDType),
                                             .cols = kChunk,
                                             .pair_order = kOrder,
@@ -72,11 +75,11 @@ class CacheTile {
   const std::byte* key_panel(int64_t chunk) const {
     return keys_are_taken() ? keys_ + chunk * key_panel_bytes_ : key_chunk(begin_ + chunk * kChunk);
   }
-  // What to fetch meanwhile: the same chunk of the next tile, or of this one where there is none.
+  // What to fetch meanwhile: the same chunk of a tile to come, or of this one where there is none.
   // Codes were fetched as they were decoded.
   bool fetches_keys() const { return has_next() && !keys_are_taken(); }
   const std::byte* next_key_panel(int64_t chunk) const {
-    const int64_t next = begin_ + kAttentionTile + chunk * kChunk;
+    const int64_t next = begin_ + kAhead + chunk * kChunk;
     return fetches_keys() && next <= last_ ? key_chunk(next) : key_panel(chunk);
   }
 
@@ -91,20 +94,20 @@ class CacheTile {
     }
     for (int j = 0; j < NP; ++j) out[j] = values + (panel + j) * kValuePanelBytes;
   }
-  // The next tile's values are fetched only where it is whole: then each chunk here has one there.
+  // That tile's values are fetched only where it is whole: then each chunk here has one there.
   bool fetches_values() const {
-    return !block_.values_are_taken() && begin_ + 2 * kAttentionTile <= last_ + 1;
+    return !block_.values_are_taken() && begin_ + kAhead + kAttentionTile <= last_ + 1;
   }
   template <int NP>
   void next_value_panels(int64_t chunk, int64_t panel, const std::byte* (&out)[NP]) const {
-    const std::byte* const values = value_chunk(begin_ + kAttentionTile + chunk * kChunk);
+    const std::byte* const values = value_chunk(begin_ + kAhead + chunk * kChunk);
     for (int j = 0; j < NP; ++j) out[j] = values + (panel + j) * kValuePanelBytes;
   }
 
  private:
   bool is_gathered() const { return block_.gathered != nullptr; }
   bool keys_are_taken() const { return holds_codes() || is_gathered(); }
-  bool has_next() const { return begin_ + kAttentionTile <= last_; }
+  bool has_next() const { return begin_ + kAhead <= last_; }
   bool holds_codes() const {
     if constexpr (kDType != DType::kBF16) return false;
     return block_.codes != CacheCodes::kNone;
@@ -183,7 +186,7 @@ class CacheTile {
   void decode_keys() {
     for (int64_t c = 0; c < num_chunks(); ++c) {
       const int64_t position = begin_ + c * kChunk;
-      const int64_t next = position + kAttentionTile;
+      const int64_t next = position + kAhead;
       const std::byte* const keys = key_chunk(position);
       decode(keys, next <= last_ ? key_chunk(next) : keys, key_panel_bytes_,
              keys_ + c * key_panel_bytes_);
@@ -197,7 +200,7 @@ class CacheTile {
   void decode_values() {
     for (int64_t c = 0; c < num_chunks(); ++c) {
       const int64_t position = begin_ + c * kChunk;
-      const int64_t next = position + kAttentionTile;
+      const int64_t next = position + kAhead;
       const std::byte* const values = value_chunk(position);
       std::byte* const decoded = values_ + c * value_chunk_bytes();
       decode(values, next <= last_ ? value_chunk(next) : values, value_chunk_bytes(), decoded);
@@ -208,14 +211,14 @@ class CacheTile {
   void decode(const std::byte* codes, const std::byte* next, int64_t bytes, std::byte* out) const {
     const int64_t count = bytes / kElementBytes;
     if (has_scales()) {
-      __builtin_prefetch(next + count);
+      __builtin_prefetch(next + count, 0, kFetchLocality);
       for (int64_t i = 0; i < count; i += 64) {
-        __builtin_prefetch(next + i);
+        __builtin_prefetch(next + i, 0, kFetchLocality);
         V::decode_int8(codes + i, out + i * kElementBytes);
       }
     } else {
       for (int64_t i = 0; i < count; i += 64) {
-        __builtin_prefetch(next + i);
+        __builtin_prefetch(next + i, 0, kFetchLocality);
         V::decode_e4m3(codes + i, out + i * kElementBytes);
       }
     }
@@ -271,6 +274,7 @@ class CacheTile {
     });
   }
 
+  static constexpr int64_t kAhead = kTilesAhead * kAttentionTile;  // positions
   static constexpr int64_t kElementBytes = kValueLayout.bits() / 8;
   static constexpr int64_t kScaleBytes = kChunk * 4;  // of int8
   // Of the panels of keys, for places in them, which don't hang on the columns.
