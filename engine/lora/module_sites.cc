@@ -39,8 +39,8 @@ constexpr std::string_view kMixedStreamsRefusal =
 constexpr std::string_view kVectorRefusal = "not of a linear of the model";
 
 // "": none.
-std::string_view refusal_of_layers(const ModelConfig& config) {
-  if (config.num_stored_layers > 0) return kSharedRefusal;
+std::string_view refusal_of_layers(const TensorEntry& entry, const ModelConfig& config) {
+  if (is_of_shared_layer(*entry.spec, config)) return kSharedRefusal;
   return config.distances.has_products() ? kDistancesRefusal : std::string_view();
 }
 
@@ -253,7 +253,7 @@ void ModuleSites::add_linears(const TensorTable& table, int32_t layer, const Mod
       const TensorEntry* entry = table.find(part.weight, layer);
       if (entry == nullptr) continue;
       ModuleTarget& found = target(*entry);
-      found.refusal = refusal_of_layers(config);
+      found.refusal = refusal_of_layers(*entry, config);
       found.parts.push_back({.layer = layer, .linear = linear, .role = part.weight});
       if (found.refusal.empty()) {
         add_rows(*entry, table.find(part.bias, layer), found.parts.back(), config);

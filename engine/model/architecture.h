@@ -63,6 +63,13 @@ enum class Role : uint8_t {
   kKBias,
   kVBias,
   kQkvBias,
+  // Beside q, k and v of a block that layers share: from what they read to a short row, and back.
+  kQLowIn,
+  kKLowIn,
+  kVLowIn,
+  kQLowOut,
+  kKLowOut,
+  kVLowOut,
   kQNorm,
   kQNormBias,
   kKNorm,
@@ -165,6 +172,10 @@ enum class Role : uint8_t {
   kUpBias,
   kGateUp,
   kGateUpBias,
+  kGateUpLowIn,  // as kQLowIn
+  kGateUpLowOut,
+  kBlockNorm,     // of all streams, before a block that feeds a state
+  kBlockOut,      // of what it gives
   kMlpInnerNorm,  // of what kDown reads
   kDown,
   kDownBias,
@@ -237,6 +248,7 @@ constexpr bool is_norm_weight(Role role) {
     case Role::kAttentionPostNorm:
     case Role::kMlpNorm:
     case Role::kMlpInnerNorm:
+    case Role::kBlockNorm:
     case Role::kMlpPostNorm:
     case Role::kDensePostNorm:
     case Role::kExpertsNorm:
@@ -336,6 +348,7 @@ enum class Dim : uint8_t {
   kLatentQGates,    // for each head: its q, the gates of its value; of such a tensor the q
   kLatentGatesOfQ,  // the same size; of such a tensor the gates
   kNormGateRank,
+  kBlockLowRank,
   kAllStreams,
   kConnection,        // numbers that connect all streams to a branch
   kConnectionScales,  // one for each kind of them
@@ -394,6 +407,7 @@ struct TensorSpec {
   Role role;
   // "{layer}" and "{expert}" stand for their numbers, "{layer-1}" for that of the one before,
   // "{pair}" and "{half}" for half of the layer's and what is left of it,
+  // "{block}" for that of the layer whose block it has, "{use}" for how many before it have one,
   // "{last}" for that of the last, "{stream}" for those of all streams but the first, less one;
   // "{head}" for each head's: such a vector is stored head by head; "{qkv}" for q, k and v, one
   // behind the other.

@@ -26,7 +26,7 @@ struct DeviceIndices {
 };
 
 struct Linear {
-  std::unique_ptr<Matrix> weight;
+  std::shared_ptr<Matrix> weight;  // of several layers, where the checkpoint has one for them
   DeviceVector bias;
   int32_t site = -1;  // where adapters find it (site_of); -1: there are none
 

@@ -20,6 +20,7 @@ namespace tgi {
 
 inline constexpr int32_t kNoRope = -1;
 inline constexpr int32_t kOwnKv = -1;
+inline constexpr int32_t kNoSharedBlock = -1;
 
 // kBoth: experts beside a dense MLP, each between norms of its own. kShortcut: experts that read
 // what a dense MLP reads, and whose sum is added at the end of the next layer, which has none
@@ -79,6 +80,10 @@ struct LayerPlan {
   int32_t head_dim = 0;
   int32_t intermediate_size = 0;
   int32_t kv_layer = kOwnKv;  // the layer before this one whose keys and values it reads
+  // Attention and MLP are a block that follows the stream and the embedding beside it, and that
+  // only feeds the state: what it gives is added to what the state reads, not to the stream. The
+  // layer whose matrices it has, this one or one before (SharedBlocks).
+  int32_t block_layer = kNoSharedBlock;
   // Behind its window it sees entries, each of so many tokens; 0: nothing (EntriesConfig).
   int32_t tokens_per_entry = 0;
   bool entries_overlap = false;  // engine/device/compress_ops.h
@@ -95,6 +100,7 @@ struct LayerPlan {
   ResidualFactors mixer_factors{};
   ResidualFactors mlp_factors{};
 
+  constexpr bool has_block() const { return block_layer != kNoSharedBlock; }
   constexpr bool has_own_kv() const { return has_attention && kv_layer == kOwnKv; }
 
   // The tokens that a token sees at most, itself included; 0: all before it.
@@ -262,11 +268,14 @@ struct LayerInputs {
 // Or streams are connected (hyper-connections, https://arxiv.org/abs/2409.19606): all begin as the
 // embedding, a branch reads a weighted sum of them, and what it gives is added to each with another
 // weight; the last norm reads a weighted sum. The weights are made of all streams.
+//
+// Or there are two, of which the second stays the embedding, beside the one that layers work on.
 struct StreamsConfig {
   int32_t count = 1;
   int32_t active = 0;       // the one that layers work on
   bool has_scales = false;  // of the columns of the active one, where a layer's row reads it
   bool connects = false;
+  bool keeps_embedding = false;
   float eps = 0.0F;        // added to weights, where they are connected
   float magnitude = 1.0F;  // of the weights of what a branch gives
   // Streams are mixed before that is added, by weights whose rows and columns sum to 1 after so
@@ -278,6 +287,17 @@ struct StreamsConfig {
   int32_t num_connections() const { return (2 + (mixing_turns > 0 ? count : 0)) * count; }
 
   bool operator==(const StreamsConfig&) const = default;
+};
+
+// Blocks of attention and MLP that several layers have in common (LayerPlan::block_layer). What
+// such a layer has for itself is a pair of matrices beside some of theirs, to a short row and back,
+// whose product with what that one reads is added to what it gives. Source:
+// https://arxiv.org/abs/2411.15242, figure 2
+struct SharedBlocks {
+  int32_t low_rank = 0;       // of the short row
+  bool low_rank_qkv = false;  // beside q, k and v too, not gate and up alone
+
+  bool operator==(const SharedBlocks&) const = default;
 };
 
 struct ModelConfig {
@@ -351,6 +371,7 @@ struct ModelConfig {
   EntriesConfig entries;
   LayerInputs layer_inputs;
   StreamsConfig streams;
+  SharedBlocks shared_blocks;
   // Of two matrices that make of what attention reads what is added beside it (LAuReL,
   // https://arxiv.org/abs/2411.07501); 0: there are none.
   int32_t laurel_rank = 0;
@@ -516,6 +537,7 @@ inline int32_t max_matmul_cols(const ModelConfig& config) {
                    config.layer_inputs.size,
                    config.laurel_rank,
                    config.norm_gate_rank,
+                   config.shared_blocks.low_rank,
                    2 * config.latent.query_rank,
                    config.streams.connects ? config.streams.count * config.hidden_size : 0});
 }
@@ -525,7 +547,11 @@ constexpr bool has_streams(const ModelConfig& config) {
 }
 // That begin as what matrices make of the embedding.
 constexpr int32_t num_further_streams(const ModelConfig& config) {
-  return config.streams.connects ? 0 : config.streams.count - 1;
+  const StreamsConfig& streams = config.streams;
+  return streams.connects || streams.keeps_embedding ? 0 : streams.count - 1;
+}
+inline bool has_blocks(const ModelConfig& config) {
+  return std::ranges::any_of(config.layers, &LayerPlan::has_block);
 }
 // Of all streams together.
 constexpr int64_t stream_cols(const ModelConfig& config) {

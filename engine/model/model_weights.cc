@@ -6,7 +6,9 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <map>
 #include <span>
+#include <string>
 #include <utility>
 
 #include "base/error.h"
@@ -463,6 +465,21 @@ class WeightLoader::Loader {
     return out;
   }
 
+  // Of layers that share it, once.
+  std::shared_ptr<Matrix> load_stack(std::span<const TensorEntry* const> entries, Role role) {
+    if (!is_of_shared_layer(*entries.front()->spec, model_.config))
+      return load_matrix(entries, role);
+    std::weak_ptr<Matrix>& held = shared_[RankView::stack_name(entries)];
+    std::shared_ptr<Matrix> matrix = held.lock();
+    if (matrix != nullptr) {
+      streamed_bytes_ += matrix->size_bytes;
+      return matrix;
+    }
+    matrix = load_matrix(entries, role);
+    held = matrix;
+    return matrix;
+  }
+
   // index: of an expert or of a further stream.
   Linear load_linear(std::span<const LinearPart> parts, int32_t layer, int32_t index = 0) {
     const std::vector<const TensorEntry*> entries = view_.entries(parts, layer, index);
@@ -478,7 +495,7 @@ class WeightLoader::Loader {
     }
     Linear linear;
     if (entries.empty()) return linear;
-    linear.weight = load_matrix(entries, parts.front().weight);
+    linear.weight = load_stack(entries, parts.front().weight);
     if (view_.has_bias(parts, layer))
       linear.bias = to_device(bias, entries.front()->name + " bias");
     return linear;
@@ -491,6 +508,7 @@ class WeightLoader::Loader {
   const RankView view_;
   const StoragePlan storage_{model_, options_, device_.info().keeps, view_.table()};
   const TensorSources sources_;
+  std::map<std::string, std::weak_ptr<Matrix>> shared_;  // by RankView::stack_name
   int64_t size_bytes_ = 0;
   int64_t streamed_bytes_ = 0;
 };

@@ -90,6 +90,15 @@ struct LayerWeights {
   DeviceVector mlp_norm_bias;
   // (2 * intermediate, hidden): rows gate, up; without a gate (intermediate, hidden).
   Linear gate_up;
+  // Of a block that layers share: beside qkv and gate_up, and what feeds the state.
+  Linear qkv_low_in;  // (3 * low_rank, …)
+  Linear q_low_out;
+  Linear k_low_out;
+  Linear v_low_out;
+  Linear gate_up_low_in;
+  Linear gate_up_low_out;
+  DeviceVector block_norm;
+  Linear block_out;             // (hidden, hidden)
   DeviceVector mlp_inner_norm;  // of what `down` reads
   Linear down;
   DeviceVector mlp_post_norm;

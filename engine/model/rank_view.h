@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/error.h"
@@ -62,6 +63,16 @@ class RankView {
     for (const LinearPart& part : parts) {
       const TensorEntry* entry = table_.find(part.weight, layer, expert);
       if (entry != nullptr) out.push_back(entry);
+    }
+    return out;
+  }
+
+  // What is the same for layers that share a stack of these.
+  static std::string stack_name(std::span<const TensorEntry* const> entries) {
+    std::string out;
+    for (const TensorEntry* entry : entries) {
+      out +=
+          fmt::format("{} {} {} ", entry->name, static_cast<int>(entry->spec->role), entry->expert);
     }
     return out;
   }

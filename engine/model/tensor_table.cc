@@ -16,6 +16,8 @@ constexpr std::string_view kLayerMark = "{layer}";
 // Where a layer of the file is two: its number there, and which of them.
 constexpr std::string_view kPairMark = "{pair}";
 constexpr std::string_view kHalfMark = "{half}";
+constexpr std::string_view kBlockMark = "{block}";
+constexpr std::string_view kUseMark = "{use}";
 constexpr std::string_view kExpertMark = "{expert}";
 constexpr std::string_view kLayerBeforeMark = "{layer-1}";
 constexpr std::string_view kLastLayerMark = "{last}";
@@ -57,6 +59,12 @@ bool is_present(const TensorSpec& spec, const ModelConfig& config, int32_t layer
   return spec.only_if == nullptr || spec.only_if(config, layer);
 }
 
+int32_t num_blocks_before(int32_t layer, const ModelConfig& config) {
+  return static_cast<int32_t>(
+      std::count_if(config.layers.begin(), config.layers.begin() + std::max(layer, 0),
+                    [](const LayerPlan& plan) { return plan.has_block(); }));
+}
+
 std::string tensor_name(std::string_view pattern,
                         int32_t layer,
                         int32_t expert,
@@ -70,6 +78,10 @@ std::string tensor_name(std::string_view pattern,
   fill_in(name, kLayerBeforeMark, stored(layer - 1));
   fill_in(name, kPairMark, layer / 2);
   fill_in(name, kHalfMark, layer % 2);
+  if (has_mark(pattern, kBlockMark)) {
+    fill_in(name, kBlockMark, config.layers[static_cast<size_t>(layer)].block_layer);
+    fill_in(name, kUseMark, num_blocks_before(layer, config));
+  }
   fill_in(name, kLastLayerMark, stored(config.num_layers - 1));
   fill_in(name, kExpertMark, expert);
   fill_in(name, kStreamMark, expert);
@@ -169,6 +181,8 @@ int64_t dim_size(Dim dim, const ModelConfig& config, int32_t layer) {
     case Dim::kLatentQGates:
     case Dim::kLatentGatesOfQ:
       return num_heads * (head_dim + config.latent.value_dim);
+    case Dim::kBlockLowRank:
+      return config.shared_blocks.low_rank;
     case Dim::kNormGateRank:
       return config.norm_gate_rank;
     case Dim::kAllStreams:
@@ -391,7 +405,12 @@ std::vector<std::string> TensorEntry::stored_names() const {
 
 bool is_per_layer(const TensorSpec& spec) {
   return has_mark(spec.name, kLayerMark) || has_mark(spec.name, kLayerBeforeMark) ||
-         has_mark(spec.name, kPairMark);
+         has_mark(spec.name, kPairMark) || has_mark(spec.name, kBlockMark);
+}
+
+bool is_of_shared_layer(const TensorSpec& spec, const ModelConfig& config) {
+  return has_mark(spec.name, kBlockMark) ||
+         (config.num_stored_layers > 0 && has_mark(spec.name, kLayerMark));
 }
 
 TensorTable::TensorTable(const LoadedConfig& model) {

@@ -51,6 +51,9 @@ struct TensorEntry {
 // Whether each layer has one.
 bool is_per_layer(const TensorSpec& spec);
 
+// Whether other layers may have the same one, by the same name.
+bool is_of_shared_layer(const TensorSpec& spec, const ModelConfig& config);
+
 // In the order of the family's table, layer by layer. Immutable; entries stay where they are.
 class TensorTable {
  public:

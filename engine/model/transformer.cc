@@ -1,6 +1,7 @@
 #include "engine/model/transformer.h"
 
 #include <algorithm>
+#include <array>
 
 namespace tgi {
 namespace {
@@ -144,7 +145,7 @@ void Transformer::add_to_embedding(const Tensor& embedded) {
 void Transformer::run_embedding(const Tensor& hidden) {
   if (!has_streams(config_)) return embed_tokens(hidden);
   embed_tokens(stream_of(hidden, 0));
-  config_.streams.connects ? copy_to_streams(hidden) : make_streams(hidden);
+  num_further_streams(config_) > 0 ? make_streams(hidden) : copy_to_streams(hidden);
 }
 
 void Transformer::embed_tokens(const Tensor& hidden) {
@@ -204,12 +205,14 @@ void Transformer::run_layer_beside(int32_t layer, const Tensor& x, const Tensor&
 void Transformer::run_head(const Tensor& hidden) {
   const Tensor rows = workspace_.last_rows.first_rows(hidden.rows);
   NormArgs final_norm = norm_args(weights_.final_norm, weights_.final_norm_bias);
+  final_norm.x = rows;
   if (config_.streams.connects) {
     join_connected(hidden, rows);
-  } else if (has_streams(config_)) {
+  } else if (num_further_streams(config_) > 0) {
     join_streams(hidden, false, rows);
+  } else {
+    final_norm.x = stream_at(hidden).sum;
   }
-  final_norm.x = has_streams(config_) ? rows : hidden;
   final_norm.out = rows;
   device_.norm(final_norm);
   sample_rows(rows);
@@ -244,6 +247,8 @@ void Transformer::sample_rows(const Tensor& normed) {
 Transformer::Stream Transformer::stream_at(const Tensor& hidden) const {
   const Tensor branch = workspace_.branch.first_rows(hidden.rows);
   if (!has_streams(config_)) return {.sum = hidden, .branch = branch};
+  if (config_.streams.keeps_embedding)
+    return {.sum = stream_of(hidden, 0), .branch = branch, .all = hidden};
   return {.sum = workspace_.residual.first_rows(hidden.rows), .branch = branch, .all = hidden};
 }
 
@@ -298,21 +303,23 @@ void Transformer::write_whole(Stream& stream, const DeviceVector& post_norm) {
 
 void Transformer::run_layer_on(int32_t layer, Stream& stream) {
   const LayerWeights& weights = weights_.layers[static_cast<size_t>(layer)];
+  const bool has_further = num_further_streams(config_) > 0;
   if (config_.streams.connects) return run_connected_branches(layer, weights, stream);
-  if (has_streams(config_)) predict_streams(weights, stream);
+  if (has_further) predict_streams(weights, stream);
   if (config_.parallel_branches) {
     run_branches_at_once(weights, layer, stream);
   } else {
     run_branches(layer, weights, stream);
   }
-  if (has_streams(config_)) correct_streams(weights, stream);
+  if (has_further) correct_streams(weights, stream);
   if (weights.layer_input_gate.weight != nullptr) add_layer_input(layer, weights, stream);
-  if (has_streams(config_)) add_to_further_streams(stream);
+  if (has_further) add_to_further_streams(stream);
   scale_stream(weights, stream);
 }
 
 void Transformer::run_branches(int32_t layer, const LayerWeights& weights, Stream& stream) {
   const LayerPlan& plan = config_.layers[static_cast<size_t>(layer)];
+  if (plan.has_block()) return run_fed_state(layer, weights, stream);
   if (plan.has_attention || plan.has_state) {
     const Tensor x = read(stream, weights.attention_norm, weights.attention_norm_bias);
     gate_norm(weights.attention_norm_gate_in, weights.attention_norm_gate_out, x);
@@ -429,6 +436,8 @@ void Transformer::run_attention(int32_t layer,
   };
 
   weights.qkv.apply(device_, x, all);
+  add_low_rank(weights.qkv_low_in,
+               std::array{&weights.q_low_out, &weights.k_low_out, &weights.v_low_out}, x, qkv);
   if (k_size > 0) multiply(qkv.columns(q_size, k_size), config_.key_multiplier);
   if (!norms_heads) norm_qk_rows(weights, qkv.columns(0, q_size), qkv.columns(q_size, k_size));
   device_.qk_norm_rope_store_kv({

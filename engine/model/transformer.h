@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -65,23 +66,26 @@ class Transformer final : public Forward {
  private:
   struct Workspace {
     int64_t size_bytes = 0;
-    Tensor residual;       // (max_batch_tokens, hidden): the sum of all branches so far
-    Tensor streams;        // (max_batch_tokens, streams * hidden), where there are several
-    Tensor stream_routed;  // (max_batch_tokens, streams)
-    Tensor laurel_short;   // (max_batch_tokens, laurel_rank)
-    Tensor laurel;         // (max_batch_tokens, hidden): what is added beside attention
-    Tensor normed;         // (max_batch_tokens, hidden)
-    Tensor branch;         // (max_batch_tokens, hidden): what the last branch adds
-    Tensor second_branch;  // (max_batch_tokens, hidden), where two are made of one input
-    Tensor scaled;         // (max_batch_tokens, hidden), where a branch reads it multiplied
-    Tensor shared_expert;  // (max_batch_tokens, hidden), where there is one
-    Tensor qkv;            // (max_batch_tokens, q + 2 kv), and the gates of what is attended
-    Tensor attended;       // (max_batch_tokens, q), or the values of all heads
-    Tensor of_queries;     // (max_batch_tokens, heads * kinds of distances), where there are such
-    Tensor of_keys;        // likewise
-    Tensor latent_down;    // (max_batch_tokens, query_rank + key_dim + gates), of latent attention
-    Tensor latent_q;       // (max_batch_tokens, heads * key_dim)
-    Tensor latents;        // (max_batch_tokens, heads * rank): what was attended to
+    Tensor residual;        // (max_batch_tokens, hidden): the sum of all branches so far
+    Tensor streams;         // (max_batch_tokens, streams * hidden), where there are several
+    Tensor normed_streams;  // the same size, where a block reads all of them
+    Tensor low_short;       // (max_batch_tokens, 3 * low_rank), where blocks are shared
+    Tensor low_added;       // (max_batch_tokens, the widest row that something is added to)
+    Tensor stream_routed;   // (max_batch_tokens, streams)
+    Tensor laurel_short;    // (max_batch_tokens, laurel_rank)
+    Tensor laurel;          // (max_batch_tokens, hidden): what is added beside attention
+    Tensor normed;          // (max_batch_tokens, hidden)
+    Tensor branch;          // (max_batch_tokens, hidden): what the last branch adds
+    Tensor second_branch;   // (max_batch_tokens, hidden), where two are made of one input
+    Tensor scaled;          // (max_batch_tokens, hidden), where a branch reads it multiplied
+    Tensor shared_expert;   // (max_batch_tokens, hidden), where there is one
+    Tensor qkv;             // (max_batch_tokens, q + 2 kv), and the gates of what is attended
+    Tensor attended;        // (max_batch_tokens, q), or the values of all heads
+    Tensor of_queries;      // (max_batch_tokens, heads * kinds of distances), where there are such
+    Tensor of_keys;         // likewise
+    Tensor latent_down;     // (max_batch_tokens, query_rank + key_dim + gates), of latent attention
+    Tensor latent_q;        // (max_batch_tokens, heads * key_dim)
+    Tensor latents;         // (max_batch_tokens, heads * rank): what was attended to
     // (max_batch_tokens, heads * head_dim of the indexer + one head), where tokens are chosen
     Tensor indexer;
     // (max_batch_tokens, what a token adds to entries and its gates), of layers that see entries
@@ -143,6 +147,13 @@ class Transformer final : public Forward {
   void add_to_embedding(const Tensor& embedded);
   void run_layer_on(int32_t layer, Stream& stream);
   void run_branches(int32_t layer, const LayerWeights& weights, Stream& stream);
+  // transformer_blocks.cc: layers whose block of attention and MLP feeds their state.
+  void run_fed_state(int32_t layer, const LayerWeights& weights, Stream& stream);
+  void run_block_mlp(const LayerWeights& weights, const Tensor& x, const Tensor& out);
+  void add_low_rank(const Linear& in,
+                    std::span<const Linear* const> outs,
+                    const Tensor& x,
+                    const Tensor& out);
   void run_connected_branches(int32_t layer, const LayerWeights& weights, Stream& stream);
   void run_mlp_branch(int32_t layer, const LayerWeights& weights, Stream& stream);
   void run_branches_at_once(const LayerWeights& weights, int32_t layer, Stream& stream);

@@ -61,6 +61,19 @@ bool multiplies_inputs(const ModelConfig& config) {
   return config.state.input_multiplier != 1.0F || config.attention_input_multiplier != 1.0F;
 }
 
+// What layers have that share blocks: ranks have none of them.
+template <typename Workspace>
+void take_blocks(const ModelConfig& config, Layout& layout, Workspace& out) {
+  out.normed_streams = layout.take(stream_cols(config));
+  const int64_t low_rank = config.shared_blocks.low_rank;
+  if (low_rank == 0) return;
+  out.low_short = layout.take(3 * low_rank);
+  const KvHeads kv = most_kv_heads(config);
+  out.low_added = layout.take(
+      std::max({int64_t{most_heads(config)} * kv.head_dim, int64_t{kv.num_kv_heads} * kv.head_dim,
+                int64_t{2} * most_intermediate(config)}));
+}
+
 // What layers with a state have of the workspace.
 template <typename Workspace>
 Layout take_state(const StateConfig& state, Layout layout, Workspace& out) {
@@ -96,10 +109,11 @@ Transformer::Workspace Transformer::lay_out(
     out.streams = shared.take(stream_cols(config));
     if (config.streams.connects) {
       out.connections = shared.take(config.streams.num_connections());
-    } else {
+    } else if (num_further_streams(config) > 0) {
       out.stream_routed = shared.take(config.streams.count);
     }
   }
+  if (has_blocks(config)) take_blocks(config, shared, out);
   if (config.norm_gate_rank > 0) {
     out.norm_gate_short = shared.take(config.norm_gate_rank);
     out.norm_gates = shared.take(config.hidden_size);

@@ -72,6 +72,19 @@ inline constexpr std::array<LinearPart, 3> kGateUpParts = {{
     {Role::kGateUp, Role::kGateUpBias},
 }};
 inline constexpr std::array<LinearPart, 1> kDownParts = {{{Role::kDown, Role::kDownBias}}};
+inline constexpr std::array<LinearPart, 3> kQkvLowInParts = {{
+    {Role::kQLowIn, Role::kCount},
+    {Role::kKLowIn, Role::kCount},
+    {Role::kVLowIn, Role::kCount},
+}};
+inline constexpr std::array<LinearPart, 1> kQLowOutParts = {{{Role::kQLowOut, Role::kCount}}};
+inline constexpr std::array<LinearPart, 1> kKLowOutParts = {{{Role::kKLowOut, Role::kCount}}};
+inline constexpr std::array<LinearPart, 1> kVLowOutParts = {{{Role::kVLowOut, Role::kCount}}};
+inline constexpr std::array<LinearPart, 1> kGateUpLowInParts = {
+    {{Role::kGateUpLowIn, Role::kCount}}};
+inline constexpr std::array<LinearPart, 1> kGateUpLowOutParts = {
+    {{Role::kGateUpLowOut, Role::kCount}}};
+inline constexpr std::array<LinearPart, 1> kBlockOutParts = {{{Role::kBlockOut, Role::kCount}}};
 
 inline constexpr std::array<LinearPart, 1> kRouterParts = {{{Role::kRouter, Role::kRouterBias}}};
 inline constexpr std::array<LinearPart, 1> kExpertsInParts = {
@@ -131,7 +144,7 @@ inline constexpr std::array<LayerLinear, 4> kLayerLinears = {{
 
 // Of latent attention, of layers with a state, of those with experts, of distances and of the
 // choice of tokens, beside them.
-inline constexpr std::array<LayerLinear, 29> kOtherLinears = {{
+inline constexpr std::array<LayerLinear, 36> kOtherLinears = {{
     {&LayerWeights::latent_down, kLatentDownParts},
     {&LayerWeights::state_in, kStateInParts},
     {&LayerWeights::state_parts, kStatePartsParts},
@@ -161,6 +174,13 @@ inline constexpr std::array<LayerLinear, 29> kOtherLinears = {{
     {&LayerWeights::attention_norm_gate_out, kAttentionNormGateOutParts},
     {&LayerWeights::mlp_norm_gate_in, kMlpNormGateInParts},
     {&LayerWeights::mlp_norm_gate_out, kMlpNormGateOutParts},
+    {&LayerWeights::qkv_low_in, kQkvLowInParts},
+    {&LayerWeights::q_low_out, kQLowOutParts},
+    {&LayerWeights::k_low_out, kKLowOutParts},
+    {&LayerWeights::v_low_out, kVLowOutParts},
+    {&LayerWeights::gate_up_low_in, kGateUpLowInParts},
+    {&LayerWeights::gate_up_low_out, kGateUpLowOutParts},
+    {&LayerWeights::block_out, kBlockOutParts},
 }};
 
 // Matrices that are parameters, and no linears that an adapter could name.
@@ -180,7 +200,7 @@ inline constexpr std::array<ExpertLinear, 2> kExpertLinears = {{
     {&LayerWeights::experts_down, kExpertDownParts},
 }};
 
-inline constexpr std::array<LayerVector, 53> kLayerVectors = {{
+inline constexpr std::array<LayerVector, 54> kLayerVectors = {{
     {&LayerWeights::attention_norm, Role::kAttentionNorm},
     {&LayerWeights::attention_norm_bias, Role::kAttentionNormBias},
     {&LayerWeights::q_norm, Role::kQNorm},
@@ -208,6 +228,7 @@ inline constexpr std::array<LayerVector, 53> kLayerVectors = {{
     {&LayerWeights::mlp_norm, Role::kMlpNorm},
     {&LayerWeights::mlp_norm_bias, Role::kMlpNormBias},
     {&LayerWeights::mlp_inner_norm, Role::kMlpInnerNorm},
+    {&LayerWeights::block_norm, Role::kBlockNorm},
     {&LayerWeights::mlp_post_norm, Role::kMlpPostNorm},
     {&LayerWeights::dense_post_norm, Role::kDensePostNorm},
     {&LayerWeights::experts_norm, Role::kExpertsNorm},

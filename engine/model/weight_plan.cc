@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <set>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -148,8 +150,15 @@ class Planner {
 
   void add_linear(std::span<const LinearPart> parts, int32_t layer, int32_t expert = 0) {
     const std::vector<const TensorEntry*> entries = view_.entries(parts, layer, expert);
-    if (!entries.empty()) size_bytes_ += matrix_bytes(entries, parts.front().weight);
+    if (!entries.empty() && !is_held(entries))
+      size_bytes_ += matrix_bytes(entries, parts.front().weight);
     if (view_.has_bias(parts, layer)) size_bytes_ += num_rows(entries) * int64_t{sizeof(float)};
+  }
+
+  // For a layer before that shares it.
+  bool is_held(std::span<const TensorEntry* const> entries) {
+    return is_of_shared_layer(*entries.front()->spec, model_.config) &&
+           !shared_.insert(RankView::stack_name(entries)).second;
   }
 
   const LoadedConfig& model_;
@@ -157,6 +166,7 @@ class Planner {
   const LoadWeightsOptions& options_;
   const RankView view_;
   const StoragePlan storage_{model_, options_, device_.info().keeps, view_.table()};
+  std::set<std::string> shared_;  // of those that are counted: RankView::stack_name
   int64_t size_bytes_ = 0;
 };
 

@@ -84,6 +84,7 @@ Json as_json(const ModelConfig& c) {
                       layer.head_dim,
                       layer.intermediate_size,
                       layer.kv_layer,
+                      layer.block_layer,
                       layer.gate_cutoff ? Json(*layer.gate_cutoff) : Json(nullptr),
                       layer.gate_limits.limit,
                       layer.gate_limits.up_limit,
@@ -115,7 +116,9 @@ Json as_json(const ModelConfig& c) {
       {"layer_inputs", {c.layer_inputs.size, c.layer_inputs.vocab_size}},
       {"streams",
        {c.streams.count, c.streams.active, c.streams.has_scales, c.streams.connects, c.streams.eps,
-        c.streams.magnitude, c.streams.mixing_turns, c.streams.adds_eps_to_branch}},
+        c.streams.keeps_embedding, c.streams.magnitude, c.streams.mixing_turns,
+        c.streams.adds_eps_to_branch}},
+      {"shared_blocks", {c.shared_blocks.low_rank, c.shared_blocks.low_rank_qkv}},
       {"norm_gate_rank", c.norm_gate_rank},
       {"indexer",
        {c.indexer.num_heads, c.indexer.head_dim, c.indexer.rope, c.indexer.rule.top_k,
@@ -569,7 +572,7 @@ std::map<std::string, Change> changes() {
       {"position_embedding_type", {"rope"}},
       {"mamba_n_heads", {64}},
       {"mamba_d_head", {32}},
-      {"mamba_d_state", {64}},
+      {"mamba_d_state", {96}},
       {"mamba_n_groups", {2}},
       {"mamba_d_conv", {3}},
       {"mamba_expand", {3, {{"mamba_d_ssm", nullptr}}}},
@@ -661,6 +664,15 @@ std::map<std::string, Change> changes() {
       {"kv_source_layers", {{0}}},
       {"zero_expert_num", {3}},
       {"share_expert_dim", {96}},
+      {"num_mem_blocks", {2}},
+      {"adapter_rank", {64}},
+      {"use_shared_attention_adapter", {true}},
+      {"use_mem_rope", {true}},
+      {"use_long_context", {true}},
+      {"add_bias_linear", {true}},
+      {"n_mamba_heads", {16}},
+      {"mamba_ngroups", {2}},
+      {"time_step_min", {0.01}},
       {"moe_router_scaling_factor", {3.0}},
       {"architectures", {{"XForCausalLM"}}},
       {"model_type", {"x"}},
@@ -710,6 +722,7 @@ TEST_CASE("a field that is said to be read changes the model, or is refused") {
         if (architecture->names.front() == "DeepseekForCausalLM" && name != "n_routed_experts") {
           before["n_routed_experts"] = 64;  // else it has no experts
         }
+        if (architecture->names.front() == "Zamba2ForCausalLM") before["use_mem_rope"] = true;
         // Without them it is another model.
         if (architecture->names.front() == "DeciLMForCausalLM") {
           const auto num_layers = before.value("num_hidden_layers", size_t{32});
