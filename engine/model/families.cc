@@ -49,7 +49,7 @@ extern const Architecture kLaraMini, kAriaText, kAria, kPersimmon, kBioGpt, kMll
     kRecurrentGemma, kMinimax, kMinimaxM3, kMinimaxM3Seeing, kPrivacyFilter, kMuseGlimmer,
     kMuseGlimmerSeeing, kGptNeoxJapanese, kCosmos3Edge, kCosmos3EdgeSeeing;
 extern const Architecture kQwen, kChatGlm, kYi, kAquila, kXverse, kSkywork, kInternlm, kOrion,
-    kMiniCpm, kRefinedWeb, kMiMo, kNemotronNas, kInternVlChat, kPhi3Vision;
+    kMiniCpm, kRefinedWeb, kMiMo, kNemotronNas, kInternVlChat, kPhi3Vision, kZamba2;
 
 namespace {
 
@@ -155,6 +155,7 @@ constexpr std::array kArchitectures = {
     &kLlama4Multimodal,
     &kPhimoe,
     &kBamba,
+    &kZamba2,
     &kQwen35,
     &kQwen35Moe,
     &kQwen35Multimodal,

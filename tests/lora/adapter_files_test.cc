@@ -166,6 +166,11 @@ TEST_CASE("the linears of every model type are found under the names of transfor
         const ModuleTarget* target = sites.find(module);
         const bool is_of_images = is_of_images_or_sounds(module);
         const bool is_unknown = is_of_images || is_cut_otherwise(name, module);
+        // Of a block that several layers use, under the first one's name.
+        if (module.find(".shared_transformer.") != std::string::npos) {
+          CHECK((target == nullptr || !target->refusal.empty()));
+          continue;
+        }
         CHECK((target == nullptr) == is_unknown);
         if (target == nullptr) continue;
         const bool is_mixed =

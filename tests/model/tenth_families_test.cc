@@ -1,5 +1,5 @@
-// What the readers of Beam and Mistral Large 4 make of their own fields, where their layers keep
-// what others read, and what they refuse.
+// What the readers of Beam, Mistral Large 4 and Zamba 2 make of their own fields, where their
+// layers keep what others read, and what they refuse.
 #include <cmath>
 #include <string>
 #include <utility>
@@ -28,6 +28,7 @@ std::string refused(const std::string& architecture, Json config, Code code) {
 
 const std::string kBeam = "BeamForCausalLM";
 const std::string kLarge4 = "MistralLarge4TextModel";
+const std::string kZamba2 = "Zamba2ForCausalLM";
 
 TEST_CASE("Beam rotates where there is a window, else scales queries, and weighs deep sums less") {
   const ModelConfig model = load(kBeam, {{"num_hidden_layers", 8}}).config;
@@ -124,6 +125,81 @@ TEST_CASE("Mistral Large 4's lists of layers are refused where they can't be fol
              Contains("layer 3 reads the latents of layer 0"));
   CHECK_THAT(refused(kLarge4, large4({1, 1}, {0}), Code::kInvalidArgument),
              Contains("kv_source_layers"));
+}
+
+Json zamba2(std::vector<std::string> layers) {
+  return {{"num_hidden_layers", layers.size()},
+          {"layers_block_type", std::move(layers)},
+          {"hidden_size", 20},
+          {"num_attention_heads", 4},
+          {"n_mamba_heads", 5},
+          {"intermediate_size", 30},
+          {"adapter_rank", 3},
+          {"num_mem_blocks", 2},
+          {"use_shared_attention_adapter", true}};
+}
+
+TEST_CASE("Zamba 2 uses its blocks in turn, the first layers' again") {
+  Json config = zamba2({"mamba", "hybrid", "hybrid", "linear_attention", "hybrid", "hybrid"});
+  const LoadedConfig loaded = load(kZamba2, config);
+  const ModelConfig& model = loaded.config;
+  std::vector<int32_t> blocks;
+  for (const LayerPlan& layer : model.layers) {
+    CHECK(layer.has_state);
+    CHECK(layer.has_attention == layer.has_block());
+    CHECK((layer.mlp == MlpKind::kDense) == layer.has_block());
+    blocks.push_back(layer.block_layer);
+  }
+  CHECK(blocks == std::vector<int32_t>{kNoSharedBlock, 1, 2, kNoSharedBlock, 1, 2});
+  CHECK(model.head_dim == 10);
+  CHECK(model.attention_scale == Approx(1.0 / std::sqrt(5.0)));
+  CHECK(stream_cols(model) == 40);
+  CHECK(num_further_streams(model) == 0);
+
+  const TensorTable table(loaded);
+  const std::string block = "model.layers.2.shared_transformer.";
+  CHECK(table.find(Role::kQ, 5)->name == block + "self_attn.q_proj.weight");
+  CHECK(table.find(Role::kQ, 5)->cols == 40);
+  CHECK(table.find(Role::kKLowIn, 5)->name == block + "self_attn.linear_k_adapter_list.3.0.weight");
+  CHECK(table.find(Role::kGateUpLowOut, 4)->name ==
+        "model.layers.1.shared_transformer.feed_forward.gate_up_proj_adapter_list.2.1.weight");
+  CHECK(table.find(Role::kBlockNorm, 2)->cols == 40);
+  CHECK(table.find(Role::kBlockOut, 5)->name == "model.layers.5.linear.weight");
+  CHECK(table.find(Role::kQ, 0) == nullptr);
+  CHECK(table.find(Role::kDown, 3) == nullptr);
+  CHECK(one_kv_group(model).num_layers == 4);
+
+  config["use_shared_attention_adapter"] = false;
+  CHECK(TensorTable(load(kZamba2, config)).find(Role::kKLowIn, 5) == nullptr);
+}
+
+TEST_CASE("Zamba 2 without a list of layers has nine blocks, and all convolutions have a bias") {
+  const ModelConfig model = load(kZamba2, {{"use_conv_bias", false}}).config;
+  std::vector<int32_t> with_block;
+  for (int32_t i = 0; i < model.num_layers; ++i) {
+    if (model.layers[static_cast<size_t>(i)].has_block()) with_block.push_back(i);
+  }
+  CHECK(with_block == std::vector<int32_t>{6, 12, 18, 24, 30, 36, 42, 47, 51});
+  CHECK(model.state.has_conv_bias);
+  CHECK(model.ropes.empty());
+  CHECK(load(kZamba2, {{"use_long_context", true}}).config.max_positions == 16384);
+}
+
+TEST_CASE("Zamba 2's fields that can't be followed are refused") {
+  CHECK_THAT(refused(kZamba2, zamba2({"mamba", "attention"}), Code::kUnsupported),
+             Contains("layers_block_type[1]: 'attention' is not supported; known are hybrid"));
+  CHECK_THAT(refused(kZamba2, {{"num_hidden_layers", 3}}, Code::kInvalidArgument),
+             Contains("layers_block_type: expected 3 entries, one per layer, got 54"));
+  Json grouped = zamba2({"mamba", "hybrid"});
+  grouped["num_key_value_heads"] = 2;
+  CHECK_THAT(refused(kZamba2, grouped, Code::kInvalidArgument),
+             Contains("use_shared_attention_adapter: needs as many numbers of keys as q, k and v "
+                      "read, 40, but there are 2 KV heads of 10"));
+  grouped["use_shared_attention_adapter"] = false;
+  CHECK(load(kZamba2, grouped).config.num_kv_heads == 2);
+  grouped["tie_word_embeddings"] = false;
+  CHECK_THAT(refused(kZamba2, grouped, Code::kUnsupported),
+             Contains("tie_word_embeddings: ") && Contains("blocks are shared only where"));
 }
 
 }  // namespace

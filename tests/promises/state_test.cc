@@ -26,8 +26,9 @@ std::vector<Asked> with_shared_beginnings(int32_t vocab_size) {
 
 TEST_CASE(
     "answers of models with states are the same bits alone, in a batch, preempted and again") {
-  for (const char* name : {"lfm2", "mamba-f32", "mamba2", "qwen3-next", "falcon-h1", "jamba",
-                           "olmo-hybrid", "kimi-linear", "ling3", "recurrent-gemma", "minimax"}) {
+  for (const char* name :
+       {"lfm2", "mamba-f32", "mamba2", "qwen3-next", "falcon-h1", "jamba", "olmo-hybrid",
+        "kimi-linear", "ling3", "recurrent-gemma", "minimax", "zamba2"}) {
     const auto files = open_folder(std::string(TGI_SOURCE_DIR "/tests/golden/families/") + name);
     const std::vector<Asked> asked = with_shared_beginnings(61);
     std::vector<Generated> expected;
