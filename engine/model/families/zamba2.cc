@@ -26,13 +26,13 @@ constexpr std::string_view kLayers = "layers_block_type";
 constexpr std::string_view kHeadDim = "attention_head_dim";
 constexpr int64_t kLongContext = 16384;
 
-// What the class makes of other fields, whatever the file says of these.
+// What the class makes of other fields, where the file does not say it.
 Json with_derived_fields(const JsonReader& config) {
   Json out = config.json();
   const int64_t hidden = config.integer_or("hidden_size", 2560);
   const int64_t num_heads = config.integer_or("num_attention_heads", 32);
   // Other sizes are refused later.
-  if (num_heads > 0 && hidden > 0 && hidden <= kMaxHiddenSize)
+  if (!config.has(kHeadDim) && num_heads > 0 && hidden > 0 && hidden <= kMaxHiddenSize)
     out[std::string(kHeadDim)] = 2 * hidden / num_heads;
   if (config.boolean_or("use_long_context", false)) out["max_position_embeddings"] = kLongContext;
   if (config.has(kLayers)) return out;
@@ -62,6 +62,22 @@ void read_blocks(const JsonReader& config, ModelConfig& model) {
   model.attention_input_size = 2 * model.hidden_size;
   model.shared_blocks = {.low_rank = read_size(config, "adapter_rank", 128, kMaxHiddenSize),
                          .low_rank_qkv = config.boolean_or("use_shared_attention_adapter", false)};
+}
+
+// Fields that say again what others do.
+void check_repeated_fields(const JsonReader& config, const ModelConfig& model) {
+  Json with_block = Json::array();
+  for (int32_t i = 0; i < model.num_layers; ++i) {
+    if (model.layers[static_cast<size_t>(i)].has_block()) with_block.push_back(i);
+  }
+  const auto check = [&](std::string_view key, const Json& expected) {
+    if (!config.has(key) || config.json().at(std::string(key)) == expected) return;
+    throw Error(Code::kInvalidArgument,
+                fmt::format("{}: expected {}, as other fields say, got {}", config.path_of(key),
+                            expected.dump(), config.json().at(std::string(key)).dump()));
+  };
+  check("attention_hidden_size", model.attention_input_size);
+  check("hybrid_layer_ids", with_block);
 }
 
 // The small matrices beside q, k and v give rows as wide as what those read.
@@ -108,11 +124,12 @@ ModelConfig read_zamba2(const JsonReader& given) {
   model.state.norm_eps = 1e-5F;
   model.state.min_step = static_cast<float>(config.number_or("time_step_min", 0.001));
   read_blocks(config, model);
+  check_repeated_fields(config, model);
   check_adapters(config, model);
   return model;
 }
 
-constexpr std::string_view kDerived = "other fields say it";
+constexpr std::string_view kUnused = "is looked at by nothing in the class";
 constexpr auto kZamba2Fields = join_fields(
     std::to_array<KnownField>({
         read_or_null("layers_block_type"),
@@ -143,13 +160,12 @@ constexpr auto kZamba2Fields = join_fields(
         harmless("use_mamba_kernels", kSameSums),
         harmless("use_mem_eff_path", kSameSums),
         harmless("num_logits_to_keep", "requests say which logits are wanted"),
-        harmless("mamba_headdim", kDerived),
-        harmless("head_dim", kDerived),
-        harmless("attention_head_dim", kDerived),
-        harmless("attention_hidden_size", kDerived),
-        harmless("kv_channels", kDerived),
-        harmless("num_query_groups", kDerived),
-        harmless("hybrid_layer_ids", kDerived),
+        read_or_null("mamba_headdim"),
+        read_or_null("attention_head_dim"),
+        read_or_null("attention_hidden_size"),
+        read_or_null("hybrid_layer_ids"),
+        harmless("kv_channels", kUnused),
+        harmless("num_query_groups", kUnused),
     }),
     kDecoderFields);
 
