@@ -63,6 +63,12 @@ enum class Role : uint8_t {
   kKBias,
   kVBias,
   kQkvBias,
+  // Of LayerPlan::first_difference: products of q and k are exponents of what it goes on from
+  // there.
+  kDifferenceQ1,
+  kDifferenceK1,
+  kDifferenceQ2,
+  kDifferenceK2,
   // Beside q, k and v of a block that layers share: from what they read to a short row, and back.
   kQLowIn,
   kKLowIn,
@@ -329,7 +335,10 @@ enum class Dim : uint8_t {
   kUpGate,  // up, then gate
   kQ,
   kKv,
-  kValues,       // likewise of v
+  kValues,  // likewise of v
+  // Of heads whose values stand in pairs, one of each half of them: those of a tensor of v, of
+  // which each head has both.
+  kPairedValues,
   kQkv,          // all of q, then k, then v
   kQkvByKvHead,  // for each KV head: its query heads, its key, its value
   kQByHead,      // for each head its q, its k, its v; of such a tensor the q, and so on

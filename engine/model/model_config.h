@@ -84,6 +84,10 @@ struct LayerPlan {
   // only feeds the state: what it gives is added to what the state reads, not to the stream. The
   // layer whose matrices it has, this one or one before (SharedBlocks).
   int32_t block_layer = kNoSharedBlock;
+  // Differential attention (https://arxiv.org/abs/2410.05258): what the second half of the heads
+  // gives is taken from what the first half does, times a learned number that training begins with
+  // this one for. 0: there is no such difference.
+  float first_difference = 0.0F;
   // Behind its window it sees entries, each of so many tokens; 0: nothing (EntriesConfig).
   int32_t tokens_per_entry = 0;
   bool entries_overlap = false;  // engine/device/compress_ops.h
@@ -100,6 +104,7 @@ struct LayerPlan {
   ResidualFactors mixer_factors{};
   ResidualFactors mlp_factors{};
 
+  constexpr bool has_difference() const { return first_difference > 0.0F; }
   constexpr bool has_block() const { return block_layer != kNoSharedBlock; }
   constexpr bool has_own_kv() const { return has_attention && kv_layer == kOwnKv; }
 
@@ -549,6 +554,9 @@ constexpr bool has_streams(const ModelConfig& config) {
 constexpr int32_t num_further_streams(const ModelConfig& config) {
   const StreamsConfig& streams = config.streams;
   return streams.connects || streams.keeps_embedding ? 0 : streams.count - 1;
+}
+inline bool has_differences(const ModelConfig& config) {
+  return std::ranges::any_of(config.layers, &LayerPlan::has_difference);
 }
 inline bool has_blocks(const ModelConfig& config) {
   return std::ranges::any_of(config.layers, &LayerPlan::has_block);

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <map>
+#include <numeric>
 #include <span>
 #include <string>
 #include <utility>
@@ -146,6 +147,9 @@ class WeightLoader::Loader {
       out.stream_scale = read_vector(*scale).at(0);
     }
     if (view_.table().find(Role::kXieluAlphaP, layer) != nullptr) out.xielu = read_xielu(layer);
+    if (view_.table().find(Role::kDifferenceQ1, layer) != nullptr) {
+      out.difference = read_difference(layer);
+    }
     return out;
   }
 
@@ -232,6 +236,19 @@ class WeightLoader::Loader {
       out.insert(out.end(), all.begin() + range.begin, all.begin() + range.begin + range.count);
     }
     return out;
+  }
+
+  // Source: https://arxiv.org/abs/2410.05258, equation 2
+  float read_difference(int32_t layer) const {
+    const auto exponential = [&](Role q_role, Role k_role) {
+      const std::vector<float> q = read_vector(*view_.table().find(q_role, layer));
+      const std::vector<float> k = read_vector(*view_.table().find(k_role, layer));
+      return std::exp(std::inner_product(q.begin(), q.end(), k.begin(), 0.0));
+    };
+    const double learned = exponential(Role::kDifferenceQ1, Role::kDifferenceK1) -
+                           exponential(Role::kDifferenceQ2, Role::kDifferenceK2);
+    const LayerPlan& plan = model_.config.layers[static_cast<size_t>(layer)];
+    return static_cast<float>(learned + static_cast<double>(plan.first_difference));
   }
 
   XieluNumbers read_xielu(int32_t layer) const {

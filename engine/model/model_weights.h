@@ -24,6 +24,7 @@ struct LayerWeights {
   DeviceVector k_norm;
   DeviceVector k_norm_bias;
   DeviceVector sinks;
+  float difference = 0.0F;   // what the second half of the heads is multiplied by
   DeviceVector head_scales;  // (2, heads): QkvArgs.head_scales
   // Of latent attention; qkv is then q alone, of the stream or of the queries' short row.
   // (query_rank + key_dim, hidden): the queries' short row, latent, rotated; and where attention

@@ -150,6 +150,7 @@ int64_t dim_size(Dim dim, const ModelConfig& config, int32_t layer) {
     case Dim::kQ:
       return num_heads * head_dim;
     case Dim::kKv:
+    case Dim::kPairedValues:
       return kv.key_numbers();
     case Dim::kValues:
       return kv.value_numbers();
@@ -375,6 +376,19 @@ std::vector<Range> latent_gate_ranges(const ModelConfig& config,
   return out;
 }
 
+// For each KV head the values of a pair, of which both halves of the heads have all.
+std::vector<Range> paired_ranges(const KvHeads& kv) {
+  const int64_t dim = kv.head_dim;
+  const int64_t half = kv.num_kv_heads / 2;
+  std::vector<Range> out;
+  for (int64_t head = 0; head < kv.num_kv_heads; ++head) {
+    const int64_t pair = head % half;
+    out.push_back({.begin = pair * dim, .count = dim});
+    out.push_back({.begin = (half + pair) * dim, .count = dim});
+  }
+  return out;
+}
+
 // The q of each head of this rank, or the gate that stands behind it.
 // Of `count` parts of each head that follow each other, one.
 std::vector<Range> ranges_of_head_part(
@@ -545,6 +559,12 @@ void check_world_size(const ModelConfig& config, int world_size) {
                             "heads, which are not dealt out to ranks; use one instead of {}",
                             world_size));
   }
+  if (has_differences(config) && world_size > 1) {
+    throw Error(Code::kUnsupported,
+                fmt::format("this model's attention takes heads of one half from those of the "
+                            "other, which can't be dealt out to {} ranks; use one",
+                            world_size));
+  }
   if (config.has_inner_norms && world_size > 1) {
     throw Error(
         Code::kUnsupported,
@@ -575,6 +595,7 @@ std::vector<Range> rank_ranges(
   if (dim == Dim::kQkv) return qkv_ranges(config, layer, rank, world_size);
   if (dim == Dim::kQkvByKvHead) return ranges_by_kv_head(config, layer, rank, world_size);
   if (dim == Dim::kQvkByQuarter) return ranges_by_quarter(config, rank, world_size);
+  if (dim == Dim::kPairedValues) return paired_ranges(kv_heads_of(config, layer));
   if (dim == Dim::kLightningIn) return lightning_ranges(config.state);
   if (dim == Dim::kDeltaIn || dim == Dim::kDeltaSecondIn) {
     return delta_ranges(config.state, dim == Dim::kDeltaSecondIn);

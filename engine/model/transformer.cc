@@ -486,8 +486,27 @@ void Transformer::run_attention(int32_t layer,
         {.kind = config_.output_gate, .x = attended, .gate = all.columns(first, all.cols - first)});
   }
   norm_inner(weights.attention_inner_norm, attended);
-  weights.o.apply(device_, attended, out);
+  weights.o.apply(device_, subtract_heads(plan, weights, attended), out);
   multiply(out, config_.attention_output_multiplier);
+}
+
+// Rows of all heads follow each other there, so that a pair of heads is a row to its norm.
+Tensor Transformer::subtract_heads(const LayerPlan& plan,
+                                   const LayerWeights& weights,
+                                   const Tensor& attended) {
+  if (!plan.has_difference()) return attended;
+  const int64_t half = attended.cols / 2;
+  const Tensor out = workspace_.difference.first_rows(attended.rows);
+  device_.add({.x = attended.columns(0, half),
+               .y = attended.columns(half, half),
+               .y_multiplier = -weights.difference,
+               .out = out});
+  const int64_t width = config_.value_dim;
+  const Tensor pairs{out.data, out.dtype, out.rows * half / width, width, width};
+  const Tensor ones = workspace_.ones.columns(0, width);
+  norm_in_place(NormKind::kRms, config_.norm_eps, &ones, pairs);
+  multiply(out, 1.0F - plan.first_difference);
+  return out;
 }
 
 void Transformer::norm_in_place(NormKind kind, float eps, const Tensor* weight, const Tensor& x) {

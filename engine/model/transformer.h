@@ -81,6 +81,7 @@ class Transformer final : public Forward {
     Tensor shared_expert;   // (max_batch_tokens, hidden), where there is one
     Tensor qkv;             // (max_batch_tokens, q + 2 kv), and the gates of what is attended
     Tensor attended;        // (max_batch_tokens, q), or the values of all heads
+    Tensor difference;      // (max_batch_tokens, q), where halves of the heads are subtracted
     Tensor of_queries;      // (max_batch_tokens, heads * kinds of distances), where there are such
     Tensor of_keys;         // likewise
     Tensor latent_down;     // (max_batch_tokens, query_rank + key_dim + gates), of latent attention
@@ -217,6 +218,8 @@ class Transformer final : public Forward {
   int32_t first_rotated(int32_t head_dim, int32_t rope) const;
   void norm_in_place(NormKind kind, float eps, const Tensor* weight, const Tensor& x);
   void norm_inner(const DeviceVector& weight, const Tensor& x);  // where there is such a norm
+  // Of what the heads give, where the plan has such a difference.
+  Tensor subtract_heads(const LayerPlan& plan, const LayerWeights& weights, const Tensor& attended);
   void norm_qk_rows(const LayerWeights& weights, const Tensor& q, const Tensor& k);
   void run_mlp(int32_t layer, const LayerWeights& weights, const Tensor& x, const Tensor& out);
   void run_dense_mlp(const XieluNumbers& xielu,

@@ -161,6 +161,7 @@ Transformer::Workspace Transformer::lay_out(
   } else {
     out.qkv = attention.take(qkv_width(config, world_size));
     out.attended = attention.take(num_heads * kv_heads.value_cols());
+    if (has_differences(config)) out.difference = attention.take(num_heads * kv_heads.head_dim);
     if (config.distances.has_products()) {
       if (config.distances.has_keys)
         out.of_queries = attention.take(num_heads * config.distances.num_kinds);
@@ -194,7 +195,8 @@ Transformer::Workspace Transformer::lay_out(
   Layout last(base, DType::kF32, 1,
               std::max({attention.offset(), state.offset(), mlp.offset(), routed.offset()}));
   if (!config.norms_have_weights || config.norms_embedding || config.state.norms_parts ||
-      has_entries(config) || count_layers(config, &LayerPlan::divides_qk) > 0 ||
+      has_entries(config) || has_differences(config) ||
+      count_layers(config, &LayerPlan::divides_qk) > 0 ||
       count_layers(config, &LayerPlan::divides_v) > 0) {
     out.ones = last.take(std::max({config.hidden_size, kv_heads.head_dim, kv_heads.value_cols(),
                                    config.state.step_rank, config.state.state_size}));
