@@ -49,7 +49,7 @@ extern const Architecture kLaraMini, kAriaText, kAria, kPersimmon, kBioGpt, kMll
     kRecurrentGemma, kMinimax, kMinimaxM3, kMinimaxM3Seeing, kPrivacyFilter, kMuseGlimmer,
     kMuseGlimmerSeeing, kGptNeoxJapanese, kCosmos3Edge, kCosmos3EdgeSeeing;
 extern const Architecture kQwen, kChatGlm, kYi, kAquila, kXverse, kSkywork, kInternlm, kOrion,
-    kMiniCpm, kRefinedWeb, kMiMo, kNemotronNas, kInternVlChat, kPhi3Vision, kZamba2;
+    kMiniCpm, kRefinedWeb, kMiMo, kNemotronNas, kInternVlChat, kPhi3Vision, kZamba2, kDiffLlama;
 
 namespace {
 
@@ -156,6 +156,7 @@ constexpr std::array kArchitectures = {
     &kPhimoe,
     &kBamba,
     &kZamba2,
+    &kDiffLlama,
     &kQwen35,
     &kQwen35Moe,
     &kQwen35Multimodal,

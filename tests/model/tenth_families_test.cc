@@ -1,8 +1,10 @@
-// What the readers of Beam, Mistral Large 4 and Zamba 2 make of their own fields, where their
-// layers keep what others read, and what they refuse.
+// What the readers of Beam, Mistral Large 4, Zamba 2 and DiffLlama make of their own fields, where
+// their layers keep what others read, and what they refuse.
 #include <cmath>
+#include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "engine/model/architecture.h"
 #include "engine/model/kv_plan.h"
@@ -29,6 +31,7 @@ std::string refused(const std::string& architecture, Json config, Code code) {
 const std::string kBeam = "BeamForCausalLM";
 const std::string kLarge4 = "MistralLarge4TextModel";
 const std::string kZamba2 = "Zamba2ForCausalLM";
+const std::string kDiffLlama = "DiffLlamaForCausalLM";
 
 TEST_CASE("Beam rotates where there is a window, else scales queries, and weighs deep sums less") {
   const ModelConfig model = load(kBeam, {{"num_hidden_layers", 8}}).config;
@@ -197,9 +200,47 @@ TEST_CASE("Zamba 2's fields that can't be followed are refused") {
                       "read, 40, but there are 2 KV heads of 10"));
   grouped["use_shared_attention_adapter"] = false;
   CHECK(load(kZamba2, grouped).config.num_kv_heads == 2);
+  grouped["head_dim"] = 6;
+  CHECK(load(kZamba2, grouped).config.head_dim == 6);
+  grouped["hybrid_layer_ids"] = {0};
+  CHECK_THAT(refused(kZamba2, grouped, Code::kInvalidArgument),
+             Contains("hybrid_layer_ids: expected [1], as other fields say, got [0]"));
+  grouped["hybrid_layer_ids"] = {1};
+  grouped["attention_hidden_size"] = 20;
+  CHECK_THAT(refused(kZamba2, grouped, Code::kInvalidArgument),
+             Contains("attention_hidden_size: expected 40, as other fields say, got 20"));
+  grouped["attention_hidden_size"] = 40;
   grouped["tie_word_embeddings"] = false;
   CHECK_THAT(refused(kZamba2, grouped, Code::kUnsupported),
              Contains("tie_word_embeddings: ") && Contains("blocks are shared only where"));
+}
+
+TEST_CASE("DiffLlama's heads have the values of a pair, each half of them all") {
+  const LoadedConfig loaded = load(kDiffLlama, {{"num_hidden_layers", 2},
+                                                {"hidden_size", 24},
+                                                {"num_attention_heads", 8},
+                                                {"num_key_value_heads", 4},
+                                                {"head_dim", 6}});
+  const ModelConfig& model = loaded.config;
+  CHECK(model.value_dim == 12);
+  CHECK(model.layers[0].first_difference == Approx(0.2));
+  CHECK(model.layers[1].first_difference == Approx(0.8 - 0.6 * std::exp(-0.3)));
+  const TensorTable table(loaded);
+  CHECK(table.find(Role::kV, 1)->rows == 24);
+  CHECK(table.find(Role::kO, 1)->cols == 48);
+  std::vector<int64_t> rows;
+  for (const Range& range : rank_ranges(Dim::kPairedValues, model, 0, 0, 1)) {
+    CHECK(range.count == 6);
+    rows.push_back(range.begin);
+  }
+  CHECK(rows == std::vector<int64_t>{0, 12, 6, 18, 0, 12, 6, 18});
+  CHECK_THROWS_WITH(check_world_size(model, 2), Contains("takes heads of one half from those of"));
+}
+
+TEST_CASE("DiffLlama with KV heads that are not in pairs is refused") {
+  const Json config = {{"num_attention_heads", 9}, {"num_key_value_heads", 3}, {"head_dim", 4}};
+  CHECK_THAT(refused(kDiffLlama, config, Code::kInvalidArgument),
+             Contains("num_key_value_heads: 3 KV heads are not in pairs, expected an even number"));
 }
 
 }  // namespace

@@ -14,6 +14,9 @@ ZAMBA2 = without(architecture(
     chunk_size=16, time_step_min=0.001, time_step_max=0.1, time_step_floor=1e-4, tie_word_embeddings=True,
     use_mem_eff_path=False, use_mamba_kernels=True, num_logits_to_keep=1, pad_token_id=0), "rope_scaling")
 
+DIFF = architecture("DiffLlamaForCausalLM", "diffllama", rms_norm_eps=1e-5, hidden_act="silu", attention_bias=False, lambda_std_dev=0.1,
+                    rope_scaling=None)
+
 # name -> (config.json, storage)
 MODELS = {
     "zamba2": (ZAMBA2, WHOLE),
@@ -31,4 +34,14 @@ MODELS = {
             num_hidden_layers=6, layers_block_type=["mamba", "hybrid", "hybrid", "mamba", "hybrid", "hybrid"],
             hidden_act="silu", use_long_context=True, mamba_expand=3, n_mamba_heads=5, adapter_rank=7, rms_norm_eps=1e-3),
             rope_type="default"), WHOLE | {"shards": 2}),
+    "diffllama": (DIFF, NEWEST),
+    # Two query heads for each of keys, heads that are not the stream's part, biases.
+    "diffllama-four-pairs-bias-f16": (
+        new_rope(without(DIFF, "rope_scaling") | dict(
+            num_attention_heads=8, num_key_value_heads=8, head_dim=6, attention_bias=True, tie_word_embeddings=True,
+            num_hidden_layers=3, rms_norm_eps=1e-3, torch_dtype="float16"), rope_type="linear", factor=2.0), NEWEST),
+    "diffllama-three-in-one": (
+        new_dtype(DIFF | dict(num_attention_heads=12, num_key_value_heads=4, head_dim=10, hidden_size=30, num_hidden_layers=4,
+                              rope_scaling={"rope_type": "dynamic", "factor": 2.0}, max_position_embeddings=48)),
+        NEWEST | {"shards": 2, "prompt_lengths": (1, 7, 20)}),
 }
