@@ -18,6 +18,20 @@ namespace {
 // one. Larger ones are weights.
 constexpr size_t kMaxCopiedBytes = size_t{32} << 20;
 
+// Whether something has this name. A link that leads nowhere does not count as a file that is not
+// there: what it led to is a part of the model that a download or a copy left out, and to go on
+// without it (a chat template, the tokens that end an answer) would be another model.
+bool is_there(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::exists(std::filesystem::status(path, error))) return true;
+  const std::filesystem::path target = std::filesystem::read_symlink(path, error);
+  if (error) return false;  // no link
+  throw Error(Code::kNotFound,
+              fmt::format("{}: a link to {}, which leads to no file; is the download, or the copy "
+                          "of it, complete?",
+                          path, target.string()));
+}
+
 // A file of a folder, for reading.
 class OpenFile {
  public:
@@ -54,8 +68,7 @@ class FolderSource final : public FileSource {
   std::optional<std::span<const std::byte>> find(const std::string& name) const override {
     const std::lock_guard lock(mutex_);
     if (const auto it = files_.find(name); it != files_.end()) return it->second.bytes();
-    std::error_code error;
-    if (!std::filesystem::exists(describe(name), error)) return std::nullopt;
+    if (!is_there(describe(name))) return std::nullopt;
     return files_.try_emplace(name, describe(name)).first->second.bytes();
   }
 

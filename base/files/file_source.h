@@ -21,7 +21,7 @@ class FileSource {
   virtual ~FileSource() = default;
 
   // The bytes of `name`, or nothing when there is no such file. Throws when it is there but can't
-  // be read.
+  // be read, and kNotFound when it is a link that leads to no file.
   virtual std::optional<std::span<const std::byte>> find(const std::string& name) const = 0;
 
   // Names of the files that lie in it, not in folders of it, sorted. (optional: none by default)

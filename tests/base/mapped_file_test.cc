@@ -172,4 +172,17 @@ TEST_CASE("only regular files are opened, through links, and nothing is waited f
              Catch::Contains("symbolic links"));
 }
 
+TEST_CASE("a link of a folder that leads nowhere is told, and not passed over") {
+  const TempFolder folder;
+  const auto source = open_folder(folder.path());
+  CHECK(!source->find("config.json"));
+  fs::create_symlink("../../blobs/abc", folder.file("chat_template.jinja"));
+  fs::create_symlink("loop", folder.file("loop"));
+  CHECK_THAT(error_of(Code::kNotFound, [&] { source->find("chat_template.jinja"); }),
+             Catch::StartsWith(folder.file("chat_template.jinja") +
+                               ": a link to ../../blobs/abc, which leads to no file"));
+  CHECK_THAT(error_of(Code::kNotFound, [&] { source->find("loop"); }),
+             Catch::Contains("/loop: a link to loop, which leads to no file"));
+}
+
 }  // namespace tgi
