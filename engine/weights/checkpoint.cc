@@ -127,6 +127,33 @@ std::unique_ptr<Checkpoint> open_sharded(const FileSource& files, std::string_vi
   return checkpoint;
 }
 
+// What to do about weights that are there, but not in the files that are read. Some publishers put
+// their own form of a model beside the one of Hugging Face, or in place of it.
+std::string advice_about_others(const FileSource& files) {
+  static constexpr std::array<std::string_view, 7> kEndings = {
+      ".safetensors", ".pth", ".pt", ".h5", ".msgpack", ".onnx", ".npz"};
+  std::vector<std::string> others;
+  for (const std::string& name : files.names()) {
+    if (name.starts_with("pytorch_model") && name.find(".bin") != std::string::npos) {
+      std::string folder = files.describe("");
+      while (folder.size() > 1 && folder.ends_with('/')) folder.pop_back();
+      return fmt::format(
+          "; there is a torch checkpoint: `tgi load {}` converts it to safetensors, once", folder);
+    }
+    const bool is_other = std::ranges::any_of(
+        kEndings, [&](std::string_view ending) { return name.ends_with(ending); });
+    if (is_other) others.push_back(name);
+  }
+  if (others.empty()) return "";
+  constexpr size_t kMostShown = 4;
+  const size_t shown = std::min(others.size(), kMostShown);
+  return fmt::format(
+      "; weights are read by these names alone, and the folder has {}{}: give one "
+      "that holds the model as transformers saves it",
+      fmt::join(others.begin(), others.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
+      others.size() > shown ? fmt::format(" and {} more", others.size() - shown) : "");
+}
+
 std::string without_prefix(std::string_view name, std::string_view prefix) {
   return std::string(name.substr(prefix.size()));
 }
@@ -155,18 +182,9 @@ std::unique_ptr<Checkpoint> open_checkpoint(const FileSource& files) {
   if (files.find(kSingleFile)) return open_safetensors(files, kSingleFile);
   if (files.find(kGgufIndexFile)) return open_gguf_checkpoint(files);
   if (const auto index = files.find_text(kIndexFile)) return open_sharded(files, *index);
-  std::string advice;
-  const bool has_torch = std::ranges::any_of(files.names(), [](const std::string& name) {
-    return name.starts_with("pytorch_model") && name.find(".bin") != std::string::npos;
-  });
-  if (has_torch) {
-    std::string folder = files.describe("");
-    while (folder.size() > 1 && folder.ends_with('/')) folder.pop_back();
-    advice = fmt::format(
-        "; there is a torch checkpoint: `tgi load {}` converts it to safetensors, once", folder);
-  }
-  throw Error(Code::kNotFound, fmt::format("{}: no such file, and no {} either{}",
-                                           files.describe(kSingleFile), kIndexFile, advice));
+  throw Error(Code::kNotFound,
+              fmt::format("{}: no such file, and no {} either{}", files.describe(kSingleFile),
+                          kIndexFile, advice_about_others(files)));
 }
 
 const StoredTensor* find_by_any_name(const Checkpoint& checkpoint,

@@ -94,6 +94,18 @@ TEST_CASE("says what is missing when there are no weights") {
              Catch::Contains("`tgi load memory` converts it to safetensors"));
 }
 
+TEST_CASE("weights by other names are told") {
+  const MemorySource files(
+      {{"consolidated.safetensors", kShard1}, {"flax_model.msgpack", "x"}, {"params.json", "{}"}});
+  CHECK_THAT(refusal(files, Code::kNotFound),
+             Catch::EndsWith("the folder has consolidated.safetensors, flax_model.msgpack: give "
+                             "one that holds the model as transformers saves it"));
+  std::map<std::string, std::string> many;
+  for (int i = 1; i <= 6; ++i) many["model-" + std::to_string(i) + "-of-6.safetensors"] = kShard1;
+  CHECK_THAT(refusal(MemorySource(many), Code::kNotFound),
+             Catch::Contains("model-4-of-6.safetensors and 2 more"));
+}
+
 TEST_CASE("a damaged index is refused") {
   CHECK_THAT(refusal(sharded("nonsense"), Code::kInvalidArgument), Catch::Contains(kIndex));
   CHECK_THAT(refusal(sharded("{}"), Code::kInvalidArgument),
