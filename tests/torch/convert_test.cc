@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 using Catch::Contains;
 
 TEST_CASE("every element type and every view comes out as torch reads it") {
-  const std::string name = GENERATE("views", "protocol4", "nested", "zip64");
+  const std::string name = GENERATE("views", "protocol4", "nested", "zip64", "stream");
   INFO(name);
   const TempFolder folder;
   const ConvertedModel model = convert_torch_checkpoint(golden(name), folder.file("out"));

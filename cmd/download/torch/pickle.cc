@@ -43,6 +43,7 @@ class PickleMachine {
       execute(code);
     }
     out_.root_ = pop();
+    out_.num_bytes_ = at_;
     return std::move(out_);
   }
 

@@ -49,11 +49,14 @@ class Pickle {
  public:
   const PickleValue& operator[](PickleRef ref) const { return values_[ref]; }
   const PickleValue& root() const { return values_[root_]; }
+  size_t size() const { return values_.size(); }   // the values are 0, 1, ...
+  size_t num_bytes() const { return num_bytes_; }  // that it took of those that were given
 
  private:
   friend class PickleMachine;
   std::vector<PickleValue> values_;
   PickleRef root_ = 0;
+  size_t num_bytes_ = 0;
 };
 
 // "collections.OrderedDict" becomes a dict whether it is on the list or not; state that is set on

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "cmd/download/torch/pickle.h"
+#include "cmd/download/torch/torch_stream.h"
 #include "cmd/download/torch/zip_archive.h"
 
 namespace tgi::download {
@@ -20,10 +21,6 @@ using Kind = PickleValue::Kind;
 
 constexpr int64_t kMaxRank = 16;
 constexpr size_t kMaxTensors = size_t{1} << 20;
-
-// What torch.save of old begins with: a pickle of its magic number.
-constexpr std::array<uint8_t, 15> kLegacyStart = {0x80, 0x02, 0x8a, 0x0a, 0x6c, 0xfc, 0x9c, 0x46,
-                                                  0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19, 0x2e};
 
 struct DTypeRow {
   std::string_view storage;  // the class of a storage of it (none for the newer types)
@@ -78,24 +75,36 @@ std::optional<int64_t> multiply(int64_t a, int64_t b) {
   return out;
 }
 
+// Bytes of an element of a storage; 0: no storage.
+int64_t element_bytes_of(std::string_view storage) {
+  if (storage == kUntyped) return 1;  // counts bytes
+  for (const DTypeRow& row : kDTypes) {
+    if (row.storage == storage) return row.bytes;
+  }
+  return 0;
+}
+
 class TorchReader {
  public:
   TorchReader(std::span<const std::byte> bytes, std::string_view where) : where_(where) {
-    if (!looks_like_zip(bytes)) refuse_other(bytes);
-    for (const ZipMember& member : read_zip(bytes, where)) {
-      all_plain_ = all_plain_ && member.is_plain;
-      if (!members_.emplace(member.name, member.bytes).second) {
-        fail(fmt::format("{} is in it twice", printable(member.name)));
-      }
+    static const std::vector<std::string_view> allowed = allowed_names();
+    if (looks_like_stream(bytes)) {
+      TorchStream stream = read_stream(bytes, where, allowed, element_bytes_of);
+      pickle_ = std::move(stream.pickle);
+      storages_ = std::move(stream.storages);
+      return;
     }
+    if (!looks_like_zip(bytes)) {
+      fail("not a torch checkpoint: expected a zip file, as torch.save writes it");
+    }
+    read_members(bytes);
+    find_prefix();
+    check_members();
+    pickle_ = read_pickle(members_.at(prefix_ + "data.pkl"), where_, allowed);
+    find_storages();
   }
 
   std::vector<TorchTensor> read() {
-    find_prefix();
-    check_members();
-    static const std::vector<std::string_view> allowed = allowed_names();
-    const std::string name = prefix_ + "data.pkl";
-    pickle_ = read_pickle(members_.at(name), where_, allowed);
     read_dict(find_state_dict());
     return std::move(tensors_);
   }
@@ -108,17 +117,20 @@ class TorchReader {
     throw Error(Code::kUnsupported, fmt::format("{}: {}", where_, what));
   }
 
-  [[noreturn]] void refuse_other(std::span<const std::byte> bytes) const {
-    const bool is_legacy =
-        bytes.size() > kLegacyStart.size() &&
-        std::equal(kLegacyStart.begin(), kLegacyStart.end(), bytes.begin(),
-                   [](uint8_t a, std::byte b) { return a == std::to_integer<uint8_t>(b); });
-    if (is_legacy) {
-      refuse(
-          "written by torch before version 1.6; load it with Python once and write it again: "
-          "torch.save(torch.load(\"FILE\", weights_only=True), \"FILE\")");
+  void read_members(std::span<const std::byte> bytes) {
+    for (const ZipMember& member : read_zip(bytes, where_)) {
+      all_plain_ = all_plain_ && member.is_plain;
+      if (!members_.emplace(member.name, member.bytes).second) {
+        fail(fmt::format("{} is in it twice", printable(member.name)));
+      }
     }
-    fail("not a torch checkpoint: expected a zip file, as torch.save writes it");
+  }
+
+  void find_storages() {
+    const std::string folder = prefix_ + "data/";
+    for (const auto& [name, bytes] : members_) {
+      if (name.starts_with(folder)) storages_.emplace(name.substr(folder.size()), bytes);
+    }
   }
 
   // All members lie below one folder, named as the file once was.
@@ -241,47 +253,32 @@ class TorchReader {
     fail_tensor(given.name, "a type that is not known");
   }
 
-  // ("storage", class, name of the member, device, number of elements)
   Storage read_storage(const Arguments& given, const PickleValue& value) const {
     if (value.kind != Kind::kPersistent) fail_tensor(given.name, "has no storage");
-    const PickleValue& id = pickle_[value.items[0]];
-    const auto part = [&](size_t index, Kind kind) -> const PickleValue& {
-      if (id.kind != Kind::kTuple || id.items.size() != 5 ||
-          pickle_[id.items[index]].kind != kind) {
-        fail_tensor(given.name, "its storage is described in another way than torch does");
-      }
-      return pickle_[id.items[index]];
-    };
-    if (part(0, Kind::kString).text != "storage") {
-      fail_tensor(given.name, "its storage is not one of torch's");
-    }
-    const std::string& type = part(1, Kind::kGlobal).text;
-    const std::string& key = part(2, Kind::kString).text;
-    const int64_t count = part(4, Kind::kInteger).integer;
-
+    const auto id = read_storage_id(pickle_, value);
+    if (!id) fail_tensor(given.name, "its storage is described in another way than torch does");
     Storage out;
-    int64_t element_bytes = 1;  // an untyped one counts bytes
-    if (type != kUntyped) {
-      for (const DTypeRow& row : kDTypes) {
-        if (row.storage == type) out.dtype = &row;
-      }
-      if (out.dtype == nullptr) fail_tensor(given.name, fmt::format("{} is no storage type", type));
-      element_bytes = out.dtype->bytes;
+    for (const DTypeRow& row : kDTypes) {
+      if (row.storage == id->type) out.dtype = &row;
     }
-    const auto member = members_.find(prefix_ + "data/" + key);
-    if (member == members_.end()) {
-      fail_tensor(given.name, fmt::format("its storage data/{} is not in the file; is the download "
+    const int64_t element_bytes = element_bytes_of(id->type);
+    if (element_bytes == 0) {
+      fail_tensor(given.name, fmt::format("{} is no storage type", id->type));
+    }
+    const auto stored = storages_.find(id->key);
+    if (stored == storages_.end()) {
+      fail_tensor(given.name, fmt::format("its storage {} is not in the file; is the download "
                                           "complete?",
-                                          printable(key)));
+                                          printable(id->key)));
     }
-    const auto bytes = multiply(count, element_bytes);
-    if (count < 0 || !bytes || static_cast<uint64_t>(*bytes) > member->second.size()) {
+    const auto bytes = multiply(id->count, element_bytes);
+    if (id->count < 0 || !bytes || static_cast<uint64_t>(*bytes) > stored->second.size()) {
       fail_tensor(given.name,
-                  fmt::format("its storage data/{} should have {} elements of {} bytes, but has {} "
+                  fmt::format("its storage {} should have {} elements of {} bytes, but has {} "
                               "bytes",
-                              printable(key), count, element_bytes, member->second.size()));
+                              printable(id->key), id->count, element_bytes, stored->second.size()));
     }
-    out.bytes = member->second.first(static_cast<size_t>(*bytes));
+    out.bytes = stored->second.first(static_cast<size_t>(*bytes));
     return out;
   }
 
@@ -339,10 +336,11 @@ class TorchReader {
   }
 
   const std::string_view where_;
-  std::map<std::string, std::span<const std::byte>, std::less<>> members_;
+  std::map<std::string, std::span<const std::byte>, std::less<>> members_;  // of a zip file
   bool all_plain_ = true;
   std::string prefix_;  // "archive/"
   Pickle pickle_;
+  TorchStorages storages_;
   std::vector<TorchTensor> tensors_;
 };
 

@@ -1,6 +1,6 @@
-// A checkpoint as torch.save writes it (since 1.6): a zip file with a pickle that describes the
-// tensors and a member for each storage, which is mapped and never copied. Only state dicts: names
-// and tensors, or such a dict under the name "state_dict".
+// A checkpoint as torch.save writes it: a zip file with a pickle that describes the tensors and a
+// member for each storage, or what it wrote before 1.6 (torch_stream.h). Storages are mapped and
+// never copied. Only state dicts: names and tensors, or such a dict under the name "state_dict".
 #pragma once
 
 #include <cstddef>
@@ -34,8 +34,7 @@ struct TorchTensor {
 
 // The tensors of one file in its order; they point into `bytes`. Throws kInvalidArgument beginning
 // with `where` for files that are damaged, hold code or anything but tensors, and kUnsupported for
-// those that say what to do about them: written by torch before 1.6, big-endian, TorchScript,
-// sparse or quantised tensors.
+// those that say what to do about them: big-endian, TorchScript, sparse or quantised tensors.
 std::vector<TorchTensor> read_torch(std::span<const std::byte> bytes, std::string_view where);
 
 }  // namespace tgi::download
