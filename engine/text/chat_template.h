@@ -92,8 +92,8 @@ class ChatTemplate {
 
 // chat_template.jinja (with additional_chat_templates/tool_use.jinja), else the member
 // "chat_template" of chat_template.json, else that of tokenizer_config.json: one template or a list
-// of named ones. Special tokens come from special_tokens_map.json and tokenizer_config.json, which
-// wins. Nothing when the model has no template.
+// of named ones. Special tokens come from tokenizer_config.json, from special_tokens_map.json, and
+// from the tokenizer's class. Nothing when the model has no template.
 // Throws kInvalidArgument or kUnsupported naming the file.
 std::optional<ChatTemplate> load_chat_template(const FileSource& files,
                                                const jinja::Limits& limits = {});

@@ -156,15 +156,43 @@ TEST_CASE("of_several_templates_tool_use_is_taken_when_there_are_tools") {
   CHECK(failure.message.find("rag, tool_use") != std::string::npos);
 }
 
-TEST_CASE("special_tokens_are_strings_or_objects_and_the_config_wins_over_the_map") {
+TEST_CASE("special_tokens_are_strings_or_objects") {
   const std::string config = R"({
       "chat_template": "{{ bos_token }}|{{ eos_token }}|{{ pad_token }}|{{ unk_token }}|{{ additional_special_tokens }}",
       "bos_token": {"__type": "AddedToken", "content": "<bos>", "lstrip": false},
       "eos_token": "<eos>", "pad_token": null})";
-  const std::string map = R"({"eos_token": "<other>", "unk_token": {"content": "<unk>"},
+  const std::string map = R"({"unk_token": {"content": "<unk>"},
       "additional_special_tokens": ["<a>", {"content": "<b>"}]})";
   CHECK(load_and_render({{"tokenizer_config.json", config}, {"special_tokens_map.json", map}}) ==
         "<bos>|<eos>||<unk>|['<a>', '<b>']");
+}
+
+TEST_CASE("special_tokens_of_a_folder_are_those_that_transformers_finds_in_it") {
+  const auto folders =
+      OrderedJson::parse(read_text(TGI_SOURCE_DIR "/tests/chat_template/golden/tokens.json"));
+  CHECK(folders.size() > 20);
+  for (const OrderedJson& folder : folders) {
+    INFO(folder.dump());
+    std::map<std::string, std::string> files = {{"chat_template.jinja", "{{ bos_token }}"}};
+    for (const auto& [name, content] : folder["files"].items()) files[name] = content.dump();
+    ChatTemplate::SpecialTokens expected;
+    for (const auto& [name, token] : folder["tokens"].items()) expected[name] = token;
+    const auto source = files_of(files);
+    ChatTemplate::SpecialTokens tokens = load_chat_template(*source)->special_tokens();
+    tokens.erase("additional_special_tokens");  // templates of transformers 4 may read it
+    CHECK(tokens == expected);
+  }
+}
+
+TEST_CASE("a_token_of_the_class_alone_is_one_only_where_the_tokenizer_has_it") {
+  const std::string config = R"({"tokenizer_class": "LlamaTokenizerFast",
+      "chat_template": "{{ bos_token }}{{ eos_token }}"})";
+  const auto render = [&](const std::string& tokenizer) {
+    return load_and_render({{"tokenizer_config.json", config}, {"tokenizer.json", tokenizer}});
+  };
+  CHECK(render(R"({"model": {"vocab": {"<s>": 1, "</s>": 2}}})") == "<s></s>");
+  CHECK(render(R"({"model": {"vocab": {"<|begin|>": 1, "</s>": 2}}})") == "</s>");
+  CHECK(load_and_render({{"tokenizer_config.json", config}}) == "<s></s>");
 }
 
 TEST_CASE("a_malformed_template_names_its_file_and_line") {

@@ -65,6 +65,21 @@ TEST_CASE("without legacy only the start of a text gets the model's space") {
   }
 }
 
+TEST_CASE("a tokenizer.model whose config wants no space before a text puts none there") {
+  const std::string model = read_file(golden_path("sentencepiece_bpe/tokenizer.model"));
+  for (const std::string legacy : {"true", "false"}) {
+    const auto spaced = load_contents("tokenizer.model", model, R"({"legacy": )" + legacy + "}");
+    const auto plain = load_contents("tokenizer.model", model,
+                                     R"({"add_prefix_space": false, "legacy": )" + legacy + "}");
+    INFO("legacy " << legacy);
+    CHECK(plain->encode("the", false) != spaced->encode("the", false));
+    CHECK(plain->encode(" the", false) == spaced->encode("the", false));
+    for (const std::string text : {"the", " the", "the</s>the"}) {
+      CHECK(plain->decode(plain->encode(text, false), false) == text);
+    }
+  }
+}
+
 TEST_CASE(
     "every variant of normalizer, pre-tokenizer, model and decoder agrees with the reference") {
   const Json variants = parse_json(read_file(golden_path("variants.json")));

@@ -78,8 +78,13 @@ TEST_CASE("vocab.json and merges.txt give the ids of the tokenizer.json that the
   check_same_ids(*load_tokenizer(golden_folder("CodeGenTokenizerFast")), *expected);
   Folder by_type = golden_folder("");
   by_type.texts["tokenizer_config.json"] = "{}";
-  by_type.texts["config.json"] = R"({"model_type": "gpt2"})";
-  check_same_ids(*load_tokenizer(by_type), *expected);
+  for (const std::string type : {"gpt2", "gpt_neo", "opt"}) {
+    by_type.texts["config.json"] = Json{{"model_type", type}}.dump();
+    check_same_ids(*load_tokenizer(by_type), *expected);
+  }
+  by_type.texts["config.json"] = R"({"model_type": "llama"})";
+  CHECK_THAT(refusal(by_type), Catch::Contains("names no tokenizer_class, and config.json has "
+                                               "model_type \"llama\""));
 
   Folder with_space = golden_folder("GPT2Tokenizer");
   with_space.texts["tokenizer_config.json"] =

@@ -41,6 +41,10 @@ std::unique_ptr<sentencepiece::SentencePieceProcessor> load(std::string_view mod
   return processor;
 }
 
+std::unique_ptr<sentencepiece::SentencePieceProcessor> load_without_prefix(std::string_view model) {
+  return load(std::string(model).append(kNoDummyPrefix));
+}
+
 void append_surface(std::string_view piece, std::string& out) {
   size_t begin = 0;
   for (size_t at = piece.find(kSpace); at != std::string_view::npos;
@@ -70,8 +74,9 @@ void flush_bytes(std::string& bytes, std::string& out) {
 
 SentencePieceTokenizer::SentencePieceTokenizer(std::string_view model,
                                                const TokenizerConfig& config)
-    : processor_(load(model)), num_pieces_(processor_->GetPieceSize()) {
-  if (!config.legacy) continuing_ = load(std::string(model).append(kNoDummyPrefix));
+    : processor_(config.add_prefix_space ? load(model) : load_without_prefix(model)),
+      num_pieces_(processor_->GetPieceSize()) {
+  if (!config.legacy && config.add_prefix_space) continuing_ = load_without_prefix(model);
   add_tokens(config);
   learn_decoding();
   post_processor_ = make_post_processor(config);

@@ -4,9 +4,10 @@
 // Around the library is what transformers' Python ("slow") LlamaTokenizer does: special tokens that
 // are written in the text are found first, and what is between them is encoded bit by bit. With
 // `legacy` (the default there too) each of these gets the space that the model puts before a text;
-// without, only the one that the text begins with. Special here are the model's control pieces and
-// its unknown piece, and the tokens of tokenizer_config.json and added_tokens.json. BOS is added
-// unless the configuration says otherwise, EOS is not.
+// without, only the one that the text begins with; none does where `add_prefix_space` is false.
+// Special here are the model's control pieces and its unknown piece, and the tokens of
+// tokenizer_config.json and added_tokens.json. BOS is added unless the configuration says
+// otherwise, EOS is not.
 #pragma once
 
 #include <memory>

@@ -129,6 +129,7 @@ void read_config(const JsonReader& reader, TokenizerConfig& config) {
   config.add_eos_token = optional_boolean(reader, "add_eos_token");
   fill_tokens(reader, config);
   config.legacy = reader.boolean_or("legacy", true);
+  config.add_prefix_space = reader.boolean_or("add_prefix_space", true);
   if (reader.has("added_tokens_decoder")) {
     read_added_tokens_decoder(reader.object("added_tokens_decoder"), config);
   }

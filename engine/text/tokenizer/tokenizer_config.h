@@ -19,7 +19,8 @@ struct TokenizerConfig {
   std::string bos_token;  // "": none
   std::string eos_token;
   std::string unk_token;
-  bool legacy = true;                    // of sentencepiece_tokenizer.h
+  bool legacy = true;                    // of sentencepiece_tokenizer.h, as the next one
+  bool add_prefix_space = true;          // false: none before a text, whatever the model says
   std::vector<AddedToken> added_tokens;  // added_tokens_decoder, then added_tokens.json
   // Added behind all others where they are not among them; without ids.
   std::vector<AddedToken> extra_tokens;

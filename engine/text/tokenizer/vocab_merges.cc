@@ -11,58 +11,53 @@
 #include "base/error.h"
 #include "base/files/file_source.h"
 #include "engine/text/tokenizer/folder_tokens.h"
+#include "engine/text/tokenizer/tokenizer_classes.h"
 
 namespace tgi {
 namespace {
 
-// convert_slow_tokenizer.py of transformers.
+// How a class cuts texts: convert_slow_tokenizer.py of transformers.
 struct VocabMergesClass {
-  std::string_view name;        // or followed by "Fast"
-  std::string_view model_type;  // that stands for it where no class is named
-  std::string_view pattern{};   // what texts are cut by; "": by that of ByteLevel
-  bool normalizes = false;      // to NFC
-  std::string_view unknown = "<|endoftext|>";
-  std::string_view begin = unknown;
-  std::string_view end = unknown;
-  // Around a text: with two of the latter between a pair. "": nothing is.
-  std::string_view cls{};
-  std::string_view sep{};
-  std::string_view pad{};
-  std::string_view mask{};
+  std::string_view name;
+  std::string_view pattern{};  // "": that of ByteLevel
+  bool normalizes = false;     // to NFC
 };
 
 constexpr std::string_view kQwen2Pattern =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 
 constexpr VocabMergesClass kVocabMergesClasses[] = {
-    {.name = "GPT2Tokenizer", .model_type = "gpt2"},
-    {.name = "CodeGenTokenizer", .model_type = "codegen"},
-    {.name = "Qwen2Tokenizer", .model_type = "qwen2", .pattern = kQwen2Pattern, .normalizes = true},
-    {.name = "RobertaTokenizer",
-     .model_type = "roberta",
-     .unknown = "<unk>",
-     .begin = "<s>",
-     .end = "</s>",
-     .cls = "<s>",
-     .sep = "</s>",
-     .pad = "<pad>",
-     .mask = "<mask>"},
+    {.name = "GPT2Tokenizer"},
+    {.name = "CodeGenTokenizer"},
+    {.name = "Qwen2Tokenizer", .pattern = kQwen2Pattern, .normalizes = true},
+    {.name = "RobertaTokenizer"},
 };
 
-const VocabMergesClass& vocab_merges_class_of(const VocabMergesConfig& config) {
+struct FoundClass {
+  const VocabMergesClass& cuts;
+  const TokenizerClass& tokens;
+};
+
+FoundClass class_of(const VocabMergesConfig& config) {
+  const TokenizerClass* const tokens =
+      find_tokenizer_class(config.tokenizer_class, config.model_type);
   std::string known;
   for (const VocabMergesClass& row : kVocabMergesClasses) {
-    const bool is_named = config.tokenizer_class == row.name ||
-                          config.tokenizer_class == std::string(row.name) + "Fast";
-    const bool is_meant = config.tokenizer_class.empty() && config.model_type == row.model_type;
-    if (is_named || is_meant) return row;
+    if (tokens != nullptr && tokens->name == row.name) return {row, *tokens};
     known += fmt::format("{}{}", known.empty() ? "" : ", ", row.name);
   }
+  const std::string said =
+      config.tokenizer_class.empty()
+          ? fmt::format(
+                "tokenizer_config.json names no tokenizer_class, and config.json has "
+                "model_type \"{}\"",
+                config.model_type)
+          : fmt::format("tokenizer_config.json has tokenizer_class \"{}\"", config.tokenizer_class);
   throw Error(
       Code::kUnsupported,
       fmt::format("vocab.json and merges.txt without a tokenizer.json are read for the classes {}; "
-                  "tokenizer_config.json has tokenizer_class \"{}\"",
-                  known, config.tokenizer_class));
+                  "{}",
+                  known, said));
 }
 
 Vocabulary read_vocabulary(std::string_view text) {
@@ -160,28 +155,28 @@ Json roberta_processing(const Vocabulary& vocabulary,
 TokenizerJson read_vocab_merges(const FileSource& files,
                                 const TokenizerConfig& config,
                                 const VocabMergesConfig& more) {
-  const VocabMergesClass& row = vocab_merges_class_of(more);
+  const auto& [cuts, tokens] = class_of(more);
   TokenizerJson out;
   out.vocabulary = read_from(files, "vocab.json", read_vocabulary);
   out.has_vocab = true;
   out.merges = read_from(files, "merges.txt", read_merges);
   out.has_merges = true;
-  const std::string cls = chosen(more.cls_token, row.cls);
-  const std::string sep = chosen(more.sep_token, row.sep);
-  const FolderToken special[] = {{chosen(config.bos_token, row.begin)},
-                                 {chosen(config.eos_token, row.end)},
-                                 {chosen(config.unk_token, row.unknown)},
+  const std::string cls = chosen(more.cls_token, tokens.cls);
+  const std::string sep = chosen(more.sep_token, tokens.sep);
+  const FolderToken special[] = {{chosen(config.bos_token, tokens.bos)},
+                                 {chosen(config.eos_token, tokens.eos)},
+                                 {chosen(config.unk_token, tokens.unk)},
                                  {cls},
                                  {sep},
-                                 {chosen(more.pad_token, row.pad)},
-                                 {chosen(more.mask_token, row.mask)}};
+                                 {chosen(more.pad_token, tokens.pad)},
+                                 {chosen(more.mask_token, tokens.mask)}};
   out.tree = {
       {"version", "1.0"},
       {"added_tokens", added_tokens_of_folder(config, out.vocabulary, special)},
-      {"normalizer", row.normalizes ? Json{{"type", "NFC"}} : Json(nullptr)},
-      {"pre_tokenizer", pre_tokenizer_of(row, more.add_prefix_space)},
-      {"post_processor", row.cls.empty() ? byte_level(true, true, /*trims=*/false)
-                                         : roberta_processing(out.vocabulary, cls, sep, more)},
+      {"normalizer", cuts.normalizes ? Json{{"type", "NFC"}} : Json(nullptr)},
+      {"pre_tokenizer", pre_tokenizer_of(cuts, more.add_prefix_space)},
+      {"post_processor", tokens.cls.empty() ? byte_level(true, true, /*trims=*/false)
+                                            : roberta_processing(out.vocabulary, cls, sep, more)},
       {"decoder", byte_level(true, true)},
       {"model", {{"type", "BPE"}, {"fuse_unk", false}, {"byte_fallback", false}}}};
   return out;
