@@ -356,6 +356,40 @@ TEST_CASE("zero points of the first gptq layout are one more than what is stored
   check_grouped_block(load(checkpoint), matrix, {0, kRows}, {0, kCols});
 }
 
+TEST_CASE("AutoRound's checkpoints are read as gptq's and awq's, whichever they say they are") {
+  const auto auto_round = [](const char* packing) {
+    return Json{{"quant_method", "auto-round"},
+                {"bits", 4},
+                {"group_size", 64},
+                {"sym", false},
+                {"iters", 200},
+                {"data_type", "int"},
+                {"packing_format", packing},
+                {"act_bits", 16}};
+  };
+  for (const std::string_view name : {"gptq", "awq"}) {
+    const WeightEncoder& encoder = find_weight_encoder(name);
+    GroupedMatrix matrix = random_matrix(encoder, 64, true);
+    for (int8_t& zero : matrix.zeros) {
+      if (zero == 7) zero = 6;
+    }
+    Stored checkpoint = stored(encoder, matrix);
+    checkpoint.quantization() = auto_round(name == "awq" ? "auto_round:auto_awq" : "auto_round");
+    check_grouped_block(load(checkpoint), matrix, {0, kRows}, {0, kCols});
+    if (name == "awq") continue;
+    checkpoint.quantization() = auto_round("auto_round:auto_gptq");
+    for (int8_t& zero : matrix.zeros) ++zero;
+    check_grouped_block(load(checkpoint), matrix, {0, kRows}, {0, kCols});
+  }
+  for (const char* packing : {"auto_round:auto_gptq", "auto_round:auto_awq"}) {
+    Json config = {{"quantization_config", auto_round(packing)}};
+    const WeightFormat& format = find_weight_format(JsonReader(config, ""));
+    CHECK(format.form_of(config, matrix()).bits == 4);
+    config["quantization_config"]["extra_config"][kModule] = {{"bits", 16}, {"data_type", "fp"}};
+    CHECK(format.form_of(config, matrix()).quantised_as.empty());
+  }
+}
+
 TEST_CASE("kinds of quantisation that can't be loaded are named with those that can") {
   const auto refuse = [](Json quantization) {
     const Json config = {{"quantization_config", std::move(quantization)}};
@@ -387,6 +421,17 @@ TEST_CASE("kinds of quantisation that can't be loaded are named with those that 
       Catch::Contains("groups of 32, 64, 128"));
   CHECK_THAT(refuse({{"quant_method", "awq"}, {"bits", 8}}), Catch::Contains("8 bits"));
   CHECK_THAT(refuse({{"quant_method", "fp8"}, {"fmt", "e5m2"}}), Catch::Contains("e4m3"));
+  CHECK_THAT(refuse({{"quant_method", "auto-round"},
+                     {"bits", 4},
+                     {"packing_format", "auto_round:llm_compressor"}}),
+             Catch::Contains("packing_format: auto-round in the layout 'auto_round:llm_com") &&
+                 Catch::Contains("auto_round:auto_gptq"));
+  CHECK_THAT(refuse({{"quant_method", "auto-round"},
+                     {"bits", 4},
+                     {"extra_config", {{"model.layers.0.mlp.up_proj", {{"bits", 8}}}}}}),
+             Catch::Contains("extra_config.model.layers.0.mlp.up_proj: auto-round with modules"));
+  CHECK_THAT(refuse({{"quant_method", "auto-round"}, {"bits", 4}, {"twist", 1}}),
+             Catch::Contains("twist = 1: not a known field of auto-round"));
   CHECK_THAT(refuse({{"quant_method", "aqlm"}}),
              Catch::Contains("'aqlm'") && Catch::Contains("compressed-tensors, gptq, awq"));
 

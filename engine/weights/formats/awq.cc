@@ -19,6 +19,7 @@
 #include "base/ascii.h"
 #include "base/error.h"
 #include "base/known_fields.h"
+#include "engine/weights/formats/auto_round.h"
 #include "engine/weights/formats/awq_layout.h"
 #include "engine/weights/formats/dense.h"
 #include "engine/weights/formats/module_names.h"
@@ -97,10 +98,23 @@ AwqConfig read_awq(const JsonReader& quantization) {
 }
 
 AwqConfig read_awq(const Json& config) {
-  return read_awq(quantization_of(config));
+  const JsonReader quantization = quantization_of(config);
+  AwqConfig out = read_awq(quantization);
+  if (is_auto_round(JsonReader(config, ""))) {
+    out.dense_modules = read_auto_round(quantization).plain_modules;
+  }
+  return out;
+}
+
+bool claims_auto_round(const JsonReader& quantization) {
+  if (read_auto_round(quantization).format != "awq") return false;
+  (void)read_awq(quantization);
+  check_auto_round(quantization);
+  return true;
 }
 
 bool claims(const JsonReader& config) {
+  if (is_auto_round(config)) return claims_auto_round(quantization_of(config));
   if (quant_method_of(config) != "awq") return false;
   const JsonReader quantization = quantization_of(config);
   check_left_plain(read_awq(quantization).dense_modules);

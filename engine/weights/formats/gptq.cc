@@ -14,11 +14,13 @@
 #include <array>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/ascii.h"
 #include "base/error.h"
 #include "base/known_fields.h"
+#include "engine/weights/formats/auto_round.h"
 #include "engine/weights/formats/dense.h"
 #include "engine/weights/formats/gptq_marlin.h"
 #include "engine/weights/formats/module_names.h"
@@ -37,7 +39,8 @@ struct GptqConfig {
   bool zeros_less_one = true;
   bool is_marlin = false;
   bool quantises_head = false;
-  std::vector<std::string> modules{};  // (optional) that alone are quantised
+  std::vector<std::string> modules{};        // (optional) that alone are quantised
+  std::vector<std::string> plain_modules{};  // that are not
 
   // The fewest codes that fill whole words.
   int64_t per_words() const { return 32 % bits == 0 ? 32 / bits : 32; }
@@ -82,7 +85,8 @@ std::vector<std::string> read_modules(const JsonReader& quantization) {
   return out;
 }
 
-GptqConfig read_gptq(const JsonReader& quantization) {
+// What AutoGPTQ, GPTQModel and AutoRound say by the same fields.
+GptqConfig read_sizes(const JsonReader& quantization) {
   GptqConfig out;
   const int64_t bits = quantization.integer("bits");
   if (bits != 2 && bits != 3 && bits != 4 && bits != 8) {
@@ -92,6 +96,11 @@ GptqConfig read_gptq(const JsonReader& quantization) {
   out.bits = static_cast<int32_t>(bits);
   out.group_size = read_group_size(quantization, "group_size", 128);
   out.symmetric = quantization.boolean_or("sym", true);
+  return out;
+}
+
+GptqConfig read_gptq(const JsonReader& quantization) {
+  GptqConfig out = read_sizes(quantization);
   out.act_order = quantization.boolean_or("desc_act", false);
   // Newer tools say `format`, most of them both.
   const std::string_view key = name_in_use(quantization, {"checkpoint_format", "format"});
@@ -112,11 +121,29 @@ GptqConfig read_gptq(const JsonReader& quantization) {
   return out;
 }
 
+GptqConfig read_gptq_of_auto_round(const JsonReader& quantization) {
+  AutoRoundConfig auto_round = read_auto_round(quantization);
+  GptqConfig out = read_sizes(quantization);
+  out.zeros_less_one = auto_round.format == "gptq";
+  out.plain_modules = std::move(auto_round.plain_modules);
+  return out;
+}
+
 GptqConfig read_gptq(const Json& config) {
-  return read_gptq(quantization_of(config));
+  const JsonReader quantization = quantization_of(config);
+  return is_auto_round(JsonReader(config, "")) ? read_gptq_of_auto_round(quantization)
+                                               : read_gptq(quantization);
+}
+
+bool claims_auto_round(const JsonReader& quantization) {
+  if (!read_auto_round(quantization).format.starts_with("gptq")) return false;
+  (void)read_gptq_of_auto_round(quantization);
+  check_auto_round(quantization);
+  return true;
 }
 
 bool claims(const JsonReader& config) {
+  if (is_auto_round(config)) return claims_auto_round(quantization_of(config));
   if (quant_method_of(config) != "gptq") return false;
   const JsonReader quantization = quantization_of(config);
   (void)read_gptq(quantization);
@@ -127,6 +154,7 @@ bool claims(const JsonReader& config) {
 bool is_quantised(const GptqConfig& gptq, const MatrixSpec& spec) {
   if (spec.kind == MatrixKind::kEmbedding) return false;
   if (spec.kind == MatrixKind::kHead) return gptq.quantises_head;
+  if (is_left_plain(gptq.plain_modules, module_name(spec))) return false;
   return gptq.modules.empty() || any_is_part_of_module(gptq.modules, module_name(spec));
 }
 
