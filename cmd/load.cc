@@ -168,6 +168,7 @@ int run_load(const LoadFlags& flags, const CommonFlags& common) {
     params.settings.set(name, resolve_files(value, resolve));
   }
   resolve.revision = flags.revision;
+  resolve.must_be_model = true;
   const ModelPaths paths = resolve_model_or_heads(flags.model, resolve);
   params.model = paths.model;
   if (!paths.speculator.empty()) params.settings.set("speculator", paths.speculator);

@@ -20,7 +20,7 @@ struct ResolveOptions {
   std::optional<std::string> token{};  // to the hub, in place of the user's own
   bool offline = false;                // never ask anybody
   bool needs_weights = true;           // false: a folder's torch checkpoint is left as it is
-  bool must_be_model = false;  // a folder without a config is refused, not left to the daemon
+  bool must_be_model = false;  // a folder without a model is refused, not left to the daemon
   int cancel_fd = -1;
   // Gets the lines about a download (optional); without it they go to stderr, on a terminal with a
   // display.

@@ -302,6 +302,7 @@ int run_serve(const ServeFlags& flags, const CommonFlags& common) {
   if (!options.model.empty()) {
     ResolveOptions of_model = resolve;
     of_model.revision = options.revision;
+    of_model.must_be_model = true;
     const ModelPaths paths = resolve_model_or_heads(options.model, of_model);
     options.model_path = paths.model;
     if (!paths.speculator.empty()) options.engine.push_back({"speculator", paths.speculator});

@@ -26,6 +26,12 @@ std::optional<SplitName> split_name(const std::string& path) {
   return is_one ? std::optional(out) : std::nullopt;
 }
 
+bool is_gguf_model_name(const std::string& name) {
+  if (!name.ends_with(".gguf") || name.starts_with("mmproj")) return false;
+  const auto split = split_name(name);
+  return !split || split->number == 1;
+}
+
 std::vector<std::string> all_parts(const std::string& path) {
   const auto split = split_name(path);
   if (!split) return {path};

@@ -19,6 +19,10 @@ struct SplitName {
 // Nothing when the name, or path, is of no part.
 std::optional<SplitName> split_name(const std::string& path);
 
+// Whether a file of this name in a folder is a model of GGUF, or the first part of one. Encoders of
+// images lie beside their models.
+bool is_gguf_model_name(const std::string& name);
+
 // The names of all parts of what it is a part of; itself when it is of none.
 std::vector<std::string> all_parts(const std::string& path);
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/files/split_name.h"
 #include "base/json.h"
 #include "cmd/download/disk.h"
 #include "cmd/download/file_choice.h"
@@ -38,14 +39,25 @@ std::string missing_shard(const std::string& folder, const std::string& index) {
   return "";
 }
 
-// Of a folder that is no model: what in it is one, for who gave the folder above.
+bool has_gguf_model(const std::string& folder) {
+  std::error_code error;
+  const fs::directory_iterator entries(folder, error);
+  return std::any_of(begin(entries), end(entries), [](const fs::directory_entry& entry) {
+    return is_gguf_model_name(entry.path().filename().string());
+  });
+}
+
+// Of a folder that is no model: what in it is one, for who gave the folder above, or a repository
+// of the hub's cache, whose models are its snapshots.
 std::string models_inside(const std::string& folder) {
   constexpr size_t kMostTold = 3;
   std::vector<std::string> names;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    const std::string path = entry.path().string();
-    if (path.ends_with(".gguf") || exists(path + "/config.json")) names.push_back(path);
+  for (const std::string& place : {folder, folder + "/snapshots"}) {
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(place, error)) {
+      const std::string path = entry.path().string();
+      if (exists(path + "/config.json") || has_gguf_model(path)) names.push_back(path);
+    }
   }
   std::ranges::sort(names);
   if (names.empty()) return "";
@@ -68,7 +80,10 @@ bool has_config(const std::string& folder) {
 }  // namespace
 
 void refuse_no_model(const std::string& folder) {
-  if (!has_config(folder)) refuse(folder, kConfigFile);
+  std::error_code error;
+  // A link that leads nowhere is told as that, by whoever reads it.
+  const bool is_linked = fs::is_symlink(folder + "/" + kConfigFile, error);
+  if (!is_linked && !has_config(folder) && !has_gguf_model(folder)) refuse(folder, kConfigFile);
 }
 
 std::string missing_of(const std::string& folder) {

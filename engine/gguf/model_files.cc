@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <vector>
 
@@ -16,15 +15,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Models of GGUF in the folder: of one that was split the first part. Encoders of images lie beside
-// their models.
 std::vector<std::string> gguf_models(const FileSource& folder) {
-  std::vector<std::string> out;
-  for (const std::string& name : folder.names()) {
-    if (!name.ends_with(".gguf") || name.starts_with("mmproj")) continue;
-    const auto split = split_name(name);
-    if (!split || split->number == 1) out.push_back(name);
-  }
+  std::vector<std::string> out = folder.names();
+  std::erase_if(out, [](const std::string& name) { return !is_gguf_model_name(name); });
   return out;
 }
 

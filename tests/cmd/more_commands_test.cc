@@ -256,6 +256,26 @@ TEST_CASE("an empty name is no model, and of a folder that is none those in it a
   const Ran ran = home.run({"run", above, "hi"});
   CHECK(ran.exit_status == code_row(Code::kNotFound).exit_status);
   CHECK_THAT(ran.err, Catch::Contains("no config.json; models in it are " + path));
+  CHECK_THAT(home.run({"load", above}).err, Catch::Contains("models in it are " + path));
+
+  // A repository of the hub's cache, and the folder that such a download left behind.
+  const std::string cached = home.file("models--org--tiny");
+  std::filesystem::create_directories(cached + "/snapshots");
+  std::filesystem::rename(path, cached + "/snapshots/abc");
+  CHECK_THAT(home.run({"load", cached}).err,
+             Catch::Contains("models in it are " + cached + "/snapshots/abc"));
+}
+
+TEST_CASE("a folder with one file of GGUF in it is a model to every command") {
+  const Home home;
+  const std::string folder = home.file("files");
+  DaemonWithOthers others{.loadable = {folder}};
+  const FakeDaemon daemon(home.socket(), [&](FakeSession& session) { others.answer(session); });
+  std::filesystem::create_directory(folder);
+  home.write("files/mmproj-tiny.gguf", "GGUF");
+  CHECK_THAT(home.run({"run", folder, "hi"}).err, Catch::Contains("has no config.json"));
+  home.write("files/tiny.gguf", "GGUF");
+  CHECK(home.run({"run", folder, "hi"}).out == "by files\n");
 }
 
 TEST_CASE("logs shows the log and its end") {
