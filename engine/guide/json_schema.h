@@ -28,11 +28,11 @@ struct JsonSchemaOptions {
     kFlexible,  // between tokens, at most kMaxWhitespace characters at a time
   };
   Whitespace whitespace = Whitespace::kCompact;
-  // Objects whose schema names properties and says nothing of others get no others, although JSON
-  // Schema would let them: whoever asks for {name, age} wants these. A text of the language still
-  // satisfies the schema. For the same reason a schema that describes members or items and has no
-  // `type` is one of objects or of arrays, and members that only the other branches of a oneOf
-  // name are left out.
+  // Objects whose schema names properties, or patterns of their names, and says nothing of others
+  // get no others, although JSON Schema would let them: whoever asks for {name, age} wants these. A
+  // text of the language still satisfies the schema. For the same reason a schema that describes
+  // members or items and has no `type` is one of objects or of arrays, and members that only the
+  // other branches of a oneOf name are left out.
   bool closes_objects = false;
   // Values in Python's notation: True, False and None for true, false and null, strings in either
   // quotes.

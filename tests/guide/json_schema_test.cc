@@ -72,6 +72,35 @@ TEST_CASE("who leaves out type and describes members or items means objects or a
               {"null", R"({"a":true})"}, {"1"}, as_asked);
 }
 
+TEST_CASE("an object whose schema has patterns of names gets no members of others") {
+  const JsonSchemaOptions as_asked{.closes_objects = true};
+  const std::string letters =
+      R"({"type":"object","patternProperties":{"^[a-z]+$":{"type":"null"}})";
+  check_texts(letters + "}", {"{}", R"({"ab":null,"c":null})"}, {R"({"A":null})", R"({"ab":1})"},
+              as_asked);
+  check_texts(letters + "}", {R"({"A":1})"}, {R"({"ab":1})"});  // by the letter
+  // The length of names is one more limit, as pydantic writes it; fewest members are counted.
+  check_texts(letters + R"(,"propertyNames":{"maxLength":2},"minProperties":2})",
+              {R"({"a":null,"ab":null})"},
+              {"{}", R"({"a":null})", R"({"a":null,"abc":null})", R"({"a":null,"A":null})"},
+              as_asked);
+  check_texts(letters + R"(,"properties":{"B":{"type":"boolean"}}})",
+              {R"({"B":true,"a":null})", R"({"a":null})"}, {R"({"C":1})", R"({"B":true,"C":1})"},
+              as_asked);
+  check_texts(R"({"allOf":[)" + letters + R"(},{"properties":{"B":{"type":"boolean"}}}]})",
+              {R"({"B":true,"a":null})"}, {R"({"C":1})"}, as_asked);
+  // Others are spoken of, or none would be left.
+  for (const char* const more :
+       {R"(,"additionalProperties":true})", R"(,"unevaluatedProperties":true})",
+        R"(,"minProperties":1,"propertyNames":{"pattern":"^A"}})"})
+    check_texts(letters + more, {R"({"A":1})"}, {R"({"ab":1})"}, as_asked);
+  check_texts(R"({"type":"object","patternProperties":{"^_":false}})", {R"({"A":1})"},
+              {R"({"_a":1})"}, as_asked);
+  // Items that differ.
+  check_texts(R"({"type":"array","uniqueItems":true,"items":)" + letters + "}}",
+              {R"([{"a":null},{"b":null},{}])"}, {R"([{"A":1}])", R"([{},{}])"}, as_asked);
+}
+
 TEST_CASE("a member that only another branch of a oneOf names is left out") {
   const JsonSchemaOptions as_asked{.closes_objects = true};
   const std::string either =

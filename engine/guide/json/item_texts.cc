@@ -76,9 +76,9 @@ size_t ItemTexts::place_of_member(size_t place, const std::string& name) {
   std::vector<Demand> values;
   for_each_alternative(place, [&](const Alternative& value) {
     if (value.type != JsonType::kObject) return;
-    const ObjectSet& set = value.object_set();
+    const ObjectSet set = meant(value.object_set());
     const Property* const own = set.find(name);
-    if (own == nullptr && is_closed(set)) return;
+    if (own == nullptr && has_no_others(set)) return;
     values.push_back(own != nullptr ? own->value : reader_.algebra().value_of_other(set, name));
   });
   return member_places_[{place, name}] = place_of(std::move(values));
@@ -87,9 +87,10 @@ size_t ItemTexts::place_of_member(size_t place, const std::string& name) {
 size_t ItemTexts::place_of_others(size_t place) {
   std::vector<Demand> values;
   for_each_alternative(place, [&](const Alternative& value) {
-    if (value.type != JsonType::kObject || is_closed(value.object_set())) return;
-    for (const NameClass& names : reader_.algebra().classes_of(value.object_set()))
-      values.push_back(names.value);
+    if (value.type != JsonType::kObject) return;
+    const ObjectSet set = meant(value.object_set());
+    if (has_no_others(set)) return;
+    for (const NameClass& names : reader_.algebra().classes_of(set)) values.push_back(names.value);
   });
   return place_of(std::move(values));
 }
@@ -190,13 +191,12 @@ std::optional<Regex> ItemTexts::in_order(const std::vector<Part>& parts,
   return rest[0];
 }
 
-bool ItemTexts::is_left_out(const ObjectSet& set, const Property& property) const {
-  return closes_objects_ && !property.is_named && !property.required &&
-         reader_.algebra().lists_its_members(set);
+ObjectSet ItemTexts::meant(const ObjectSet& set) const {
+  SetAlgebra& algebra = reader_.algebra();
+  return closes_objects_ && algebra.lists_its_members(set) ? algebra.closed(set) : set;
 }
 
-bool ItemTexts::is_closed(const ObjectSet& set) const {
-  if (closes_objects_ && reader_.algebra().lists_its_members(set)) return true;
+bool ItemTexts::has_no_others(const ObjectSet& set) const {
   const std::vector<NameClass> classes = reader_.algebra().classes_of(set);
   return std::ranges::all_of(classes,
                              [](const NameClass& names) { return names.value == kNothing; });
@@ -244,7 +244,6 @@ std::optional<std::vector<ItemTexts::Part>> ItemTexts::listed_members(const Obje
                                                                       int depth) {
   RegexPool& pool = grammar_.regex();
   const Regex space = json_.space_texts();
-  const bool closed = is_closed(set);
   const size_t num_own = set.properties().size();
   if (num_own > kMaxParts) {
     refuse(of, "objects of an item have " + std::to_string(num_own) + " properties, and at most " +
@@ -254,7 +253,6 @@ std::optional<std::vector<ItemTexts::Part>> ItemTexts::listed_members(const Obje
   std::vector<Part> parts;
   for (const std::string& name : places_[at].names) {
     const Property* const own = set.find(name);
-    if (closed && (own == nullptr || is_left_out(set, *own))) continue;
     const Demand demand = own != nullptr ? own->value : reader_.algebra().value_of_other(set, name);
     const bool is_required = own != nullptr && own->required;
     if (demand == kNothing && !is_required) continue;
@@ -267,8 +265,9 @@ std::optional<std::vector<ItemTexts::Part>> ItemTexts::listed_members(const Obje
   return parts;
 }
 
-std::optional<Regex> ItemTexts::object(const ObjectSet& set, Demand of, size_t at, int depth) {
+std::optional<Regex> ItemTexts::object(const ObjectSet& given, Demand of, size_t at, int depth) {
   RegexPool& pool = grammar_.regex();
+  const ObjectSet set = meant(given);
   if (!set.witnesses.empty()) {
     return refuse(of,
                   "objects of an item have a member of any name that has to be there: take out "
@@ -276,7 +275,7 @@ std::optional<Regex> ItemTexts::object(const ObjectSet& set, Demand of, size_t a
   }
   std::optional<std::vector<Part>> parts = listed_members(set, of, at, depth);
   if (!parts) return std::nullopt;
-  if (!is_closed(set)) {
+  if (!has_no_others(set)) {
     const std::optional<std::vector<Part>> others = other_members(set, of, at, depth);
     if (!others) return std::nullopt;
     parts->insert(parts->end(), others->begin(), others->end());

@@ -72,7 +72,7 @@ class ItemTexts {
   std::optional<Regex> array(const ArraySet& set, Demand of, size_t at, int depth);
   std::optional<Regex> different_items(const ArraySet& set, Demand of, size_t at, int depth);
   std::optional<Regex> counted_items(const ArraySet& set, size_t at, int depth);
-  std::optional<Regex> object(const ObjectSet& set, Demand of, size_t at, int depth);
+  std::optional<Regex> object(const ObjectSet& given, Demand of, size_t at, int depth);
   std::optional<std::vector<Part>> listed_members(const ObjectSet& set,
                                                   Demand of,
                                                   size_t at,
@@ -87,9 +87,10 @@ class ItemTexts {
                                 Demand of);
   Regex in_any_order(const std::vector<std::string>& texts, int64_t least, int64_t most);
   std::optional<Regex> refuse(Demand of, const std::string& what);
-  // Only what the member must not be is said.
-  bool is_left_out(const ObjectSet& set, const Property& property) const;
-  bool is_closed(const ObjectSet& set) const;
+  // Without the members that it does not mean, where objects are closed.
+  ObjectSet meant(const ObjectSet& set) const;
+  // But for its properties.
+  bool has_no_others(const ObjectSet& set) const;
 
   Grammar& grammar_;
   SchemaReader& reader_;

@@ -118,14 +118,17 @@ std::optional<Expr> SchemaPrinter::others(const ObjectSet& set) {
   return grammar_.call(rule);
 }
 
-Expr SchemaPrinter::plain_members(const ObjectSet& set) {
+Expr SchemaPrinter::plain_members(const ObjectSet& given) {
+  SetAlgebra& algebra = reader_.algebra();
+  const bool is_closed = closes_objects_ && algebra.lists_its_members(given);
+  const ObjectSet set = is_closed ? algebra.closed(given) : given;
   std::vector<MemberList::Part> parts;
   for (const Property& property : set.properties()) {
     if (property.value != kNothing) parts.push_back({member(property), property.required});
   }
   const auto num_parts = static_cast<int64_t>(parts.size());
-  const bool is_closed = closes_objects_ && reader_.algebra().lists_its_members(set);
-  const std::optional<Expr> other = is_closed ? std::nullopt : others(set);
+  const bool has_others = !is_closed || set.witnesses.empty();
+  const std::optional<Expr> other = has_others ? others(set) : std::nullopt;
   const bool is_counted = set.min_properties > static_cast<int64_t>(set.num_required()) ||
                           (set.max_properties != kUnbounded &&
                            (other || !set.witnesses.empty() || set.max_properties < num_parts));

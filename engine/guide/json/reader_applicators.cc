@@ -245,7 +245,9 @@ void SchemaReader::evaluate_rest(Demand demand, Alternative& value) {
     if (set.evaluated_patterns) {
       const Regex inside = pool_.both(names.names, *set.evaluated_patterns);
       others = pool_.without(names.names, *set.evaluated_patterns);
-      if (!pool_.is_empty(inside)) classes.push_back({inside, names.value});
+      if (!pool_.is_empty(inside)) {
+        classes.push_back({inside, names.value, names.is_described});
+      }
       if (pool_.is_empty(others)) continue;
     }
     classes.push_back({others, demands_.both(names.value, demand)});

@@ -70,7 +70,7 @@ void SchemaReader::read_properties(const SchemaPlace& schema, ObjectSet& set) {
   if (!patterns.empty() || others != nullptr) {
     constexpr size_t kMaxClasses = 64;
     // Every pattern cuts the kinds of names into those that it matches and the others.
-    set.classes = {{pool_.any_text(), additional}};
+    set.classes = {{pool_.any_text(), additional, /*is_described=*/others != nullptr}};
     std::vector<bool> is_matched = {false};
     for (const NameClass& names : patterns) {
       std::vector<NameClass> classes;
@@ -85,7 +85,7 @@ void SchemaReader::read_properties(const SchemaPlace& schema, ObjectSet& set) {
           matched.push_back(true);
         }
         if (!pool_.is_empty(outside)) {
-          classes.push_back({outside, before.value});
+          classes.push_back({outside, before.value, before.is_described});
           matched.push_back(is_matched[i]);
         }
       }
@@ -158,8 +158,10 @@ void SchemaReader::read_names(const SchemaPlace& schema, ObjectSet& set, Alterna
         }
         set.classes = {{pool_.any_text(), kNothing}};
       } else {
+        // Beside patterns it only limits their names.
+        const bool is_described = std::ranges::all_of(set.classes, &NameClass::is_described);
         ObjectSet limit;
-        limit.classes = {{language, kAnything},
+        limit.classes = {{language, kAnything, is_described},
                          {pool_.without(pool_.any_text(), language), kNothing}};
         values = algebra_.both(
             values,

@@ -66,7 +66,7 @@ class SchemaPrinter {
   bool is_endless(Demand item);
 
   // Objects (print_objects.cc).
-  Expr plain_members(const ObjectSet& set);
+  Expr plain_members(const ObjectSet& given);
   Expr counted_members(const ObjectSet& set, std::optional<Expr> other);
   // A member that is no property, where there is any.
   std::optional<Expr> others(const ObjectSet& set);

@@ -164,18 +164,38 @@ std::optional<Alternative> SetAlgebra::both_arrays(const ArraySet& a, const Arra
 
 std::vector<NameClass> SetAlgebra::classes_of(const ObjectSet& set) {
   if (!set.classes.empty()) return set.classes;
-  return {{pool.any_text(), kAnything}};
+  return {{pool.any_text(), kAnything, /*is_described=*/false}};
 }
 
-bool SetAlgebra::lists_its_members(const ObjectSet& set) const {
-  if (!set.classes.empty()) return false;
-  const auto is_meant = [](const Property& each) { return each.is_named || each.required; };
-  if (std::ranges::none_of(set.properties(), &Property::is_named)) return false;
-  if (set.min_properties == 0) return true;
-  const auto num_possible = std::ranges::count_if(set.properties(), [&](const Property& each) {
-    return is_meant(each) && !is_surely_empty(each.value);
+bool SetAlgebra::lists_its_members(const ObjectSet& set) {
+  const bool says_all = std::ranges::all_of(set.classes, &NameClass::is_described);
+  if (!set.classes.empty() && says_all) return false;
+  const bool has_patterns = std::ranges::any_of(set.classes, [](const NameClass& names) {
+    return names.is_described && names.value != kNothing;
   });
-  return set.min_properties <= num_possible;
+  if (!has_patterns && std::ranges::none_of(set.properties(), &Property::is_named)) return false;
+  const auto num_possible = std::ranges::count_if(set.properties(), [&](const Property& each) {
+    return (each.is_named || each.required) && !is_surely_empty(each.value);
+  });
+  const int64_t num_missing = set.min_properties - num_possible;
+  return num_missing <= 0 || (has_patterns && has_names_for(set, num_missing));
+}
+
+// Whether one of the patterns has so many names that are no properties.
+bool SetAlgebra::has_names_for(const ObjectSet& set, int64_t count) {
+  constexpr int64_t kMaxCounted = 100;  // more can't be enforced anyway
+  if (count > kMaxCounted) return false;
+  std::vector<std::string> known;
+  for (const Property& property : set.properties()) known.push_back(property.name);
+  std::ranges::sort(known);
+  return std::ranges::any_of(set.classes, [&](const NameClass& names) {
+    if (!names.is_described || is_surely_empty(names.value)) return false;
+    const Regex others =
+        known.empty() ? names.names : pool.without(names.names, strings.language_of(known));
+    const std::vector<int32_t> lengths = pool.lengths_of_different_values(
+        strings.canonical_texts(strings.of(others)), static_cast<int32_t>(count));
+    return static_cast<int64_t>(lengths.size()) == count;
+  });
 }
 
 ObjectSet SetAlgebra::closed(const ObjectSet& set) const {
@@ -183,6 +203,11 @@ ObjectSet SetAlgebra::closed(const ObjectSet& set) const {
   for (size_t i = 0; i < set.properties().size(); ++i) {
     Property& property = result.property(i);
     if (!property.is_named && !property.required) property.value = kNothing;
+  }
+  if (!set.witnesses.empty()) return result;
+  if (result.classes.empty()) result.classes.push_back({pool.any_text(), kNothing});
+  for (NameClass& names : result.classes) {
+    if (!names.is_described) names = {names.names, kNothing};
   }
   return result;
 }
@@ -196,7 +221,7 @@ bool describes_items(const ArraySet& set) {
 
 }  // namespace
 
-Alternatives SetAlgebra::as_meant(const Alternatives& values) const {
+Alternatives SetAlgebra::as_meant(const Alternatives& values) {
   Alternatives meant;
   std::array<bool, kJsonTypes.size()> has_every{};
   for (const Alternative& value : values) {
@@ -242,7 +267,8 @@ void SetAlgebra::intersect_classes(const ObjectSet& a, const ObjectSet& b, Objec
         names = pool.both(names, second.names);
         if (pool.is_empty(names)) continue;
       }
-      result.classes.push_back({names, demands.both(first.value, second.value)});
+      result.classes.push_back({names, demands.both(first.value, second.value),
+                                first.is_described || second.is_described});
     }
   }
   if (result.classes.size() > kMaxClasses) {

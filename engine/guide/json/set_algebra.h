@@ -38,16 +38,16 @@ class SetAlgebra {
 
   // What a name that is no property of the set may have as its value.
   Demand value_of_other(const ObjectSet& set, const std::string& name);
-  // It names members, enough for the fewest that have to be there, and says nothing of others: with
-  // JsonSchemaOptions::closes_objects it gets no others.
-  bool lists_its_members(const ObjectSet& set) const;
-  // The set without the members that are only named by what objects must not be. REQUIRES:
-  // lists_its_members.
+  // It describes members, each by its name or by a pattern, enough for the fewest that have to be
+  // there, and says nothing of others: with JsonSchemaOptions::closes_objects it gets no others.
+  bool lists_its_members(const ObjectSet& set);
+  // The set without the members that are only named by what objects must not be, and, where none of
+  // any name has to be there, without those that nothing is said of. REQUIRES: lists_its_members.
   ObjectSet closed(const ObjectSet& set) const;
   // Of a schema that describes the members of objects, or the items of arrays, and lets any value
   // of the other types, those objects or arrays: who leaves out `type` means it.
-  Alternatives as_meant(const Alternatives& values) const;
-  // All names, where the set does not tell them apart.
+  Alternatives as_meant(const Alternatives& values);
+  // One class of all names, where the set does not tell them apart.
   std::vector<NameClass> classes_of(const ObjectSet& set);
 
  private:
@@ -55,6 +55,7 @@ class SetAlgebra {
   std::optional<Alternative> both_arrays(const ArraySet& a, const ArraySet& b);
   std::optional<Alternative> both_objects(const ObjectSet& a, const ObjectSet& b);
   void intersect_classes(const ObjectSet& a, const ObjectSet& b, ObjectSet& result);
+  bool has_names_for(const ObjectSet& set, int64_t count);
   bool are_surely_disjoint(const Alternative& a, const Alternative& b);
   Alternatives complement(const Alternative& a);  // within its type
   Alternatives complement_of_array(const ArraySet& a);

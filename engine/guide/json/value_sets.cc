@@ -49,6 +49,7 @@ uint64_t digest_of(const ObjectSet& set) {
   for (const NameClass& names : set.classes) {
     digest.add(names.names.id);
     digest.add(names.value.id);
+    digest.add(names.is_described);
   }
   digest.add(set.min_properties);
   digest.add(set.max_properties);

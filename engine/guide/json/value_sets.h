@@ -62,6 +62,7 @@ struct Property {
 struct NameClass {
   Regex names;
   Demand value;
+  bool is_described = true;  // a schema says what such members are, not just which may be there
   friend bool operator==(const NameClass&, const NameClass&) = default;
 };
 
