@@ -14,7 +14,20 @@ constexpr int32_t kMaxLarkCount = 1'000'000;
   source.refuse(place, what, Code::kInvalidArgument);
 }
 
-// Escapes as in Python's and JSON's strings.
+char32_t take_hexadecimal(SourceText& source, size_t digits, size_t begin) {
+  char32_t value = 0;
+  for (size_t i = 0; i < digits; ++i, ++source.at) {
+    const char c = source.peek();
+    const char lower = static_cast<char>(c | 0x20);
+    const bool is_digit = c >= '0' && c <= '9';
+    if (!is_digit && (lower < 'a' || lower > 'f'))
+      refuse_at(source, begin, "an escape without its hexadecimal digits");
+    value = value << 4 | static_cast<char32_t>(is_digit ? c - '0' : lower - 'a' + 10);
+  }
+  return value;
+}
+
+// Escapes as in Python's and JSON's strings: two halves of a surrogate pair are one character.
 char32_t take_character(SourceText& source) {
   const size_t begin = source.at;
   if (!source.take("\\")) return next_character(source.text, source.at);
@@ -26,14 +39,11 @@ char32_t take_character(SourceText& source) {
     return static_cast<unsigned char>(to[found]);
   const size_t digits = kind == 'x' ? 2 : kind == 'u' ? 4 : kind == 'U' ? 8 : 0;
   if (digits == 0) refuse_at(source, begin, "an escape that isn't known");
-  char32_t value = 0;
-  for (size_t i = 0; i < digits; ++i, ++source.at) {
-    const char c = source.peek();
-    const char lower = static_cast<char>(c | 0x20);
-    const bool is_digit = c >= '0' && c <= '9';
-    if (!is_digit && (lower < 'a' || lower > 'f'))
-      refuse_at(source, begin, "an escape without its hexadecimal digits");
-    value = value << 4 | static_cast<char32_t>(is_digit ? c - '0' : lower - 'a' + 10);
+  const char32_t value = take_hexadecimal(source, digits, begin);
+  const bool is_high = kind == 'u' && value >= 0xD800 && value <= 0xDBFF;
+  if (is_high && source.take("\\u")) {
+    const char32_t low = take_hexadecimal(source, digits, begin);
+    if (low >= 0xDC00 && low <= 0xDFFF) return 0x10000 + ((value - 0xD800) << 10) + (low - 0xDC00);
   }
   if (value > 0x10FFFF || (value >= 0xD800 && value <= 0xDFFF))
     refuse_at(source, begin, "expected a character of Unicode");

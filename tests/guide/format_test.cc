@@ -114,6 +114,15 @@ TEST_CASE("lark_is_read_as_its_users_write_it") {
   CHECK_FALSE(accepts(read_lark, "start: A\nA: /[a-z]+/ & ~\"if\"\n", "if"));
 }
 
+TEST_CASE("strings_of_lark_have_the_escapes_of_json") {
+  CHECK(accepts(read_lark, R"(start: "\u00e4\ud83d\ude00\/\t\"")", "\u00e4\U0001F600/\t\""));
+  for (const char* const half :
+       {R"("\ud83d")", R"("\ud83dx")", R"("\ude00")", R"("\ud83d\u0041")"}) {
+    CHECK_THAT(refusal(read_lark, std::string("start: ") + half),
+               Catch::Contains("line 1, column 9: expected a character of Unicode"));
+  }
+}
+
 TEST_CASE("lark_of_llguidance_is_read") {
   const std::string grammar =
       "%llguidance {\"no_forcing\": true, \"allow_initial_skip\": true}\n"
