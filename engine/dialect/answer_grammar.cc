@@ -9,6 +9,7 @@
 
 #include "base/json_text.h"
 #include "engine/dialect/arguments_grammar.h"
+#include "engine/dialect/listed_arguments.h"
 #include "engine/guide/regex.h"
 
 namespace tgi::dialect {
@@ -265,16 +266,18 @@ class AnswerGrammar {
           out.push_back(object(part, *tool));
           break;
         case CallPart::Kind::kParameters:
-          out.push_back(parameter_arguments(grammar_, *tool, part, is_special_));
+          out.push_back(
+              parameter_arguments(grammar_, with_listed_arguments(*tool), part, is_special_));
           break;
         case CallPart::Kind::kKeywords:
-          out.push_back(keyword_arguments(grammar_, *tool, part));
+          out.push_back(keyword_arguments(grammar_, with_listed_arguments(*tool), part));
           break;
         case CallPart::Kind::kEntries:
-          out.push_back(entry_arguments(grammar_, *tool, part, is_special_));
+          out.push_back(entry_arguments(grammar_, with_listed_arguments(*tool), part, is_special_));
           break;
         case CallPart::Kind::kElements:
-          out.push_back(element_arguments(grammar_, *tool, part, is_special_));
+          out.push_back(
+              element_arguments(grammar_, with_listed_arguments(*tool), part, is_special_));
           break;
         case CallPart::Kind::kNone:
           break;

@@ -127,18 +127,27 @@ Expr json_arguments(Grammar& grammar, const Tool& tool) {
 }
 
 Expr keyword_arguments(Grammar& grammar, const Tool& tool, const CallPart& part) {
+  const auto keyword = [&](Expr name, const OrderedJson& schema) {
+    const Expr value = json_of(grammar, tool, whole_schema(tool, schema), /*only_object=*/false,
+                               json_options(part.has_python_words));
+    return grammar.sequence({name, grammar.text("="), value});
+  };
   std::vector<ListEntry> entries;
+  std::vector<std::string> names;
   for (const ToolProperty& property : properties_of(tool)) {
     const std::string& name = property.name;
     const bool is_known = !name.empty() && !is_json_space(name.front()) && name.front() != ')';
     if (!is_known) refuse_name(tool, "#/properties/" + name);
-    const Expr value = json_of(grammar, tool, whole_schema(tool, *property.schema),
-                               /*only_object=*/false, json_options(part.has_python_words));
-    entries.push_back({.name = property.name,
-                       .expr = grammar.sequence({grammar.text(property.name + "="), value}),
+    entries.push_back({.name = name,
+                       .expr = keyword(grammar.text(name), *property.schema),
                        .is_required = property.is_required});
+    names.push_back(name);
   }
-  return comma_list(grammar, entries, std::nullopt);
+  std::optional<Expr> other;
+  if (const OrderedJson* const others = schema_of_others(tool)) {
+    other = keyword(other_argument_name(grammar, names), *others);
+  }
+  return comma_list(grammar, entries, other);
 }
 
 }  // namespace tgi::dialect

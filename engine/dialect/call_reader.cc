@@ -7,6 +7,8 @@
 #include "base/bounded_json.h"
 #include "base/json_text.h"
 #include "engine/dialect/json_check.h"
+#include "engine/dialect/listed_arguments.h"
+#include "engine/dialect/tool_schema.h"
 
 namespace tgi::dialect {
 namespace {
@@ -43,16 +45,13 @@ std::vector<KnownTool> known_tools(const std::vector<Tool>& tools) {
   for (const Tool& tool : tools) {
     KnownTool& known = out.emplace_back();
     known.name = tool.name;
-    known.schema = std::make_shared<const OrderedJson>(tool.parameters);
-    if (const auto others = tool.parameters.find("additionalProperties");
-        others != tool.parameters.end()) {
-      known.types_of_others = types_of(*others, tool.parameters);
+    known.schema = std::make_shared<const OrderedJson>(with_listed_arguments(tool).parameters);
+    const OrderedJson& schema = *known.schema;
+    if (const auto others = schema.find("additionalProperties"); others != schema.end()) {
+      known.types_of_others = types_of(*others, schema);
     }
-    const auto properties = tool.parameters.find("properties");
-    if (properties == tool.parameters.end() || !properties->is_object()) continue;
-    for (const auto& item : properties->items()) {
-      known.parameters.push_back(
-          {.name = item.key(), .types = types_of(item.value(), tool.parameters)});
+    for (const ToolProperty& each : listed_properties(schema)) {
+      known.parameters.push_back({.name = each.name, .types = types_of(*each.schema, schema)});
     }
   }
   return out;

@@ -56,23 +56,26 @@ void SchemaNotation::refuse(const std::string& path) const {
 
 Expr SchemaNotation::members(const OrderedJson& schema, const std::string& path, int depth) {
   check_words(schema, path, {"type", "properties", "required", "additionalProperties", "strict"});
-  std::vector<std::string> required;
-  for (const OrderedJson& each : list_of(schema, "required")) {
-    if (each.is_string()) required.push_back(each.get<std::string>());
-  }
+  const std::vector<std::string> required = required_names(schema);
   std::vector<Member> known;
+  const auto add = [&](const std::string& name, const OrderedJson& of, const std::string& place,
+                       bool is_required) {
+    if (!can_name(name)) refuse_name(tool_, place);
+    known.push_back(
+        {.name = name, .value = value(of, place, depth + 1), .is_required = is_required});
+  };
   const auto properties = schema.find("properties");
   const bool has_properties = properties != schema.end() && properties->is_object();
   if (has_properties) {
     for (const auto& item : properties->items()) {
-      const std::string place = fmt::format("{}/properties/{}", path, item.key());
-      if (!can_name(item.key())) refuse_name(tool_, place);
-      const bool is_required =
-          std::find(required.begin(), required.end(), item.key()) != required.end();
-      known.push_back({.name = item.key(),
-                       .value = value(item.value(), place, depth + 1),
-                       .is_required = is_required});
+      add(item.key(), item.value(), fmt::format("{}/properties/{}", path, item.key()),
+          std::find(required.begin(), required.end(), item.key()) != required.end());
     }
+  }
+  for (const std::string& name : required) {
+    const auto is_it = [&](const Member& each) { return each.name == name; };
+    if (std::any_of(known.begin(), known.end(), is_it)) continue;
+    add(name, schema_of_unlisted(schema), path + "/required", true);
   }
   const auto others = schema.find("additionalProperties");
   std::optional<Expr> other;

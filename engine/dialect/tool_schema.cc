@@ -20,25 +20,6 @@ using guide::JsonSchemaOptions;
 constexpr std::string_view kRootId = "tool:/parameters";
 constexpr std::string_view kRootPlace = "#/$defs/parameters";
 
-// One step of a JSON pointer in a reference (RFC 6901, 6).
-std::string pointer_step(std::string_view name) {
-  std::string out = "/";
-  for (const char c : name) {
-    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                          (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.' || c == '$';
-    if (c == '~') {
-      out += "~0";
-    } else if (c == '/') {
-      out += "~1";
-    } else if (is_plain) {
-      out += c;
-    } else {
-      out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
-    }
-  }
-  return out;
-}
-
 struct Step {
   std::string key;
   bool in_array = false;
@@ -123,6 +104,40 @@ Error told_of(const Tool& tool, const OrderedJson& schema, const Error& error) {
 
 }  // namespace
 
+std::string pointer_step(std::string_view name) {
+  std::string out = "/";
+  for (const char c : name) {
+    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                          (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.' || c == '$';
+    if (c == '~') {
+      out += "~0";
+    } else if (c == '/') {
+      out += "~1";
+    } else if (is_plain) {
+      out += c;
+    } else {
+      out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    }
+  }
+  return out;
+}
+
+std::vector<std::string> required_names(const OrderedJson& schema) {
+  std::vector<std::string> out;
+  const auto required = schema.find("required");
+  if (required == schema.end() || !required->is_array()) return out;
+  for (const OrderedJson& name : *required) {
+    if (name.is_string()) out.push_back(name.get<std::string>());
+  }
+  return out;
+}
+
+const OrderedJson& schema_of_unlisted(const OrderedJson& schema) {
+  static const OrderedJson kAnyValue = true;
+  const auto others = schema.find("additionalProperties");
+  return others == schema.end() ? kAnyValue : *others;
+}
+
 std::vector<ToolProperty> properties_of(const Tool& tool) {
   constexpr std::array<std::string_view, 12> kKnown = {
       "type",    "properties",  "required",    "additionalProperties",
@@ -137,15 +152,24 @@ std::vector<ToolProperty> properties_of(const Tool& tool) {
                               tool.name, item.key()));
     }
   }
+  return listed_properties(tool.parameters);
+}
+
+std::vector<ToolProperty> listed_properties(const OrderedJson& schema) {
   std::vector<ToolProperty> out;
-  const auto properties = tool.parameters.find("properties");
-  if (properties == tool.parameters.end() || !properties->is_object()) return out;
-  const auto required = tool.parameters.find("required");
-  for (const auto& item : properties->items()) {
-    const bool is_required =
-        required != tool.parameters.end() && required->is_array() &&
-        std::find(required->begin(), required->end(), OrderedJson(item.key())) != required->end();
-    out.push_back({.name = item.key(), .schema = &item.value(), .is_required = is_required});
+  const std::vector<std::string> required = required_names(schema);
+  const auto properties = schema.find("properties");
+  if (properties != schema.end() && properties->is_object()) {
+    for (const auto& item : properties->items()) {
+      const bool is_required =
+          std::find(required.begin(), required.end(), item.key()) != required.end();
+      out.push_back({.name = item.key(), .schema = &item.value(), .is_required = is_required});
+    }
+  }
+  for (const std::string& name : required) {
+    const auto is_it = [&](const ToolProperty& each) { return each.name == name; };
+    if (std::any_of(out.begin(), out.end(), is_it)) continue;
+    out.push_back({.name = name, .schema = &schema_of_unlisted(schema), .is_required = true});
   }
   return out;
 }

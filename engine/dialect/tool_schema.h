@@ -22,14 +22,23 @@ struct ToolProperty {
   const OrderedJson* schema = nullptr;  // in the tool's
   bool is_required = false;
 };
-// What a list of properties can't say is refused of a strict tool.
+// Those of `properties`, then those that only `required` names.
+std::vector<ToolProperty> listed_properties(const OrderedJson& schema);
+// The same; what a list of properties can't say is refused of a strict tool.
 std::vector<ToolProperty> properties_of(const Tool& tool);
+
+// The names in the schema's `required`.
+std::vector<std::string> required_names(const OrderedJson& schema);
+// What members have to satisfy that `properties` does not list: a part of the schema, or any value.
+const OrderedJson& schema_of_unlisted(const OrderedJson& schema);
 
 // What arguments under other names have to satisfy; null: there are none.
 const OrderedJson* schema_of_others(const Tool& tool);
 
 // Whether the schema, an object, has no other words.
 bool has_only(const OrderedJson& schema, std::span<const std::string_view> words);
+// One step of a JSON pointer in a reference (RFC 6901, section 6), with its slash.
+std::string pointer_step(std::string_view name);
 // Where a part of the tool's schema is, for people: "#/properties/NAME".
 std::string place_in(const Tool& tool, const OrderedJson& part);
 // A part of the tool's schema as one of its own, in which references still lead somewhere.

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/error.h"
+#include "engine/guide/json/uri.h"
 
 namespace tgi::dialect {
 namespace {
@@ -185,7 +186,7 @@ uint8_t type_bit(const OrderedJson& value) {
 const OrderedJson* resolve_local(const OrderedJson& root, std::string_view reference) {
   if (!reference.starts_with('#')) return nullptr;
   try {
-    const OrderedJson::json_pointer place{std::string(reference.substr(1))};
+    const OrderedJson::json_pointer place{guide::percent_decoded(reference.substr(1))};
     return root.contains(place) ? &root.at(place) : nullptr;
   } catch (const OrderedJson::exception&) {
     return nullptr;
