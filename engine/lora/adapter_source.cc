@@ -73,6 +73,13 @@ std::optional<std::string> gguf_of(const std::string& path) {
 
 std::unique_ptr<FileSource> open_adapter_source(const std::string& path) {
   if (const auto file = gguf_of(path)) return std::make_unique<GgufAdapterSource>(*file);
+  std::error_code error;
+  if (!fs::is_directory(path, error)) {
+    throw Error(
+        Code::kNotFound,
+        fmt::format("{}: {}; give a folder that holds {}, or a GGUF file", path,
+                    error ? error.message() : "neither a folder nor a file", kAdapterConfigFile));
+  }
   return open_folder(path);
 }
 

@@ -420,6 +420,11 @@ TEST_CASE("an adapter's file is no model, and a model's no adapter") {
   CHECK_THAT(
       refusal_of_action(Code::kInvalidArgument, [&] { (void)open_adapter_source(folder.path()); }),
       Catch::Contains("there are several GGUF files"));
+  CHECK(
+      refusal_of_action(Code::kNotFound, [&] { (void)open_adapter_source(folder.file("none")); }) ==
+      folder.file("none") +
+          ": No such file or directory; give a folder that holds adapter_config.json, or a GGUF "
+          "file");
 }
 
 }  // namespace
