@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <set>
 #include <utility>
 
 #include "cmd/session.h"
@@ -18,9 +19,20 @@ NamedAdapterText split_named_adapter(const std::string& text) {
 }
 
 void check_adapter_names(const ServeOptions& options) {
+  // Of these a request means the model, whatever adapters there are.
+  std::set<std::string> models = {options.model};
+  for (const auto* list : {&options.beside, &options.on_demand}) {
+    for (const ipc::NamedModel& each : *list) models.insert(each.name);
+  }
   std::map<std::string, std::string> named;
   const auto add = [&](const std::string& flag, const std::string& text) {
     const auto [name, adapter] = split_named_adapter(text);
+    if (models.contains(name)) {
+      throw UsageError(
+          fmt::format("{}: {} is the name of a model, and requests with it mean that; "
+                      "give the adapter another: NAME={}",
+                      flag, name, adapter));
+    }
     if (named.try_emplace(name, adapter).first->second == adapter) return;
     throw UsageError(fmt::format("{}: two adapters have the name {}: {} and {}", flag, name,
                                  named.at(name), adapter));

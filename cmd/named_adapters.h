@@ -14,7 +14,7 @@ struct NamedAdapterText {
 };
 NamedAdapterText split_named_adapter(const std::string& text);
 
-// Throws UsageError naming the flag where two adapters have one name.
+// Throws UsageError naming the flag where two adapters have one name, or one has a model's.
 void check_adapter_names(const ServeOptions& options);
 
 }  // namespace tgi

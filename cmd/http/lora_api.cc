@@ -81,8 +81,10 @@ Response load_lora(const Scope& scope, const LoadLoraBody& body) {
                               body.name.size()));
   }
   const std::string shown = body.name.substr(0, 200);
-  if (is_base_model(body.name, scope.options())) {
-    throw invalid(fmt::format("The name '{}' is that of the model.", shown));
+  // A request with it would mean the model.
+  if (is_base_model(body.name, scope.options()) ||
+      scope.service().options.find(body.name) != nullptr) {
+    throw invalid(fmt::format("The name '{}' is that of a model.", shown));
   }
   if (!body.in_place && is_known(scope, body.name)) {
     throw invalid(

@@ -50,6 +50,11 @@ TEST_CASE("serve flags: a name is that of one adapter") {
   CHECK(refusal({"--lora-adapters", "a=/one", "--adapter-id", "a=/two"}) ==
         "--adapter-id: two adapters have the name a: /one and /two");
   CHECK(refusal({"--lora-adapters", "a=/one,b=/one,a=/one"}).empty());
+  CHECK(refusal({"O/M", "--lora-adapters", "O/M=/one"}) ==
+        "--lora-adapters: O/M is the name of a model, and requests with it mean that; give the "
+        "adapter another: NAME=/one");
+  CHECK(refusal({"O/M", "--model", "second=/two", "--preloaded-adapter-ids", "second=/one"})
+            .find("second is the name of a model") != std::string::npos);
 }
 
 TEST_CASE("serve flags: Vertex AI says where to listen and which paths it asks") {

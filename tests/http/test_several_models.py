@@ -47,6 +47,14 @@ BODIES = [
 ]
 
 
+def test_no_adapter_is_loaded_by_the_name_of_a_model(pair, second_folder):
+    two = pair("--model", f"second={second_folder}", "--allow-runtime-lora-updating", daemon_flags=SMALL)
+    for name in ("demo", "second"):
+        refused = two.api.post("/v1/load_lora_adapter", {"lora_name": name, "lora_path": "/none"})
+        assert refused.status_code == 400, refused.text
+        assert refused.json()["error"]["message"] == f"The name '{name}' is that of a model."
+
+
 def test_the_model_of_a_body_answers(two):
     def requests_of(name):
         metrics = two.api.get("/metrics").text
