@@ -9,8 +9,10 @@
 #include <utility>
 
 #include "base/files/file_source.h"
+#include "base/log.h"
 #include "engine/gguf/model_files.h"
 #include "engine/lora/adapter_source.h"
+#include "engine/runtime/memory_plan.h"
 #include "engine/runtime/opened_adapter.h"
 
 namespace tgi {
@@ -90,6 +92,12 @@ std::shared_ptr<const HostAdapter> AdapterStore::use(Entry& entry) const {
 
 std::shared_ptr<const HostAdapter> AdapterStore::load(const std::string& name,
                                                       const std::string& folder) {
+  return bring(name, folder, Unknown::kTaken);
+}
+
+std::shared_ptr<const HostAdapter> AdapterStore::bring(const std::string& name,
+                                                       const std::string& folder,
+                                                       Unknown unknown) {
   engine_.require_adapters(name);
   const auto is_current = [&](const Entry& entry) {
     return entry.folder == folder && entry.stamp == stamp_of(folder);
@@ -102,6 +110,8 @@ std::shared_ptr<const HostAdapter> AdapterStore::load(const std::string& name,
   // Not under the lock: it reads files. Who did the same meanwhile was first.
   Entry opened = open(name, folder);
   const std::lock_guard lock(mutex_);
+  // What was unloaded meanwhile does not come back by a request that only names it.
+  if (unknown == Unknown::kRefused) (void)require(name);
   const auto [it, is_new] = entries_.try_emplace(name);
   Entry& entry = it->second;
   if (!is_new && is_current(entry)) return use(entry);
@@ -111,8 +121,45 @@ std::shared_ptr<const HostAdapter> AdapterStore::load(const std::string& name,
     opened.num_requests = entry.num_requests;
   }
   entry = std::move(opened);
-  if (entry.is_pinned) engine_.pin_adapter(entry.adapter);
+  if (entry.is_pinned) keep_pinned(entry);
   return use(entry);
+}
+
+// Of one that has another's place by the same name.
+void AdapterStore::keep_pinned(Entry& entry) {
+  if (const auto problem = pin_problem(*entry.adapter)) {
+    log_warn("adapter no longer pinned", {{"error", *problem}});
+    entry.is_pinned = false;
+  } else {
+    engine_.pin_adapter(entry.adapter);
+  }
+}
+
+// A pin promises that all that are pinned are on the device at once.
+std::optional<std::string> AdapterStore::pin_problem(const HostAdapter& adapter) const {
+  int64_t bytes = adapter.device_bytes;
+  int32_t count = 1;
+  for (const auto& [name, entry] : entries_) {
+    if (!entry.is_pinned || name == adapter.name) continue;
+    bytes += entry.adapter->device_bytes;
+    ++count;
+  }
+  const AdapterPoolOptions& limits = engine_.adapter_limits();
+  const std::string refusal = fmt::format("adapter {}: it can't be pinned: ", adapter.name);
+  if (count > limits.max_active) {
+    return refusal + fmt::format(
+                         "pinned adapters have all {} places that there are; unpin one, or "
+                         "give --max-active-adapters more",
+                         limits.max_active);
+  }
+  if (bytes > limits.memory_bytes) {
+    return refusal + fmt::format(
+                         "with those that are, {} of memory would be held for pinned ones, "
+                         "and adapters have {}; unpin one, or give "
+                         "--adapter-memory-fraction more",
+                         format_bytes(bytes), format_bytes(limits.memory_bytes));
+  }
+  return std::nullopt;
 }
 
 AdapterStore::Entry& AdapterStore::require(const std::string& name) {
@@ -135,18 +182,19 @@ std::shared_ptr<const HostAdapter> AdapterStore::find(const std::string& name) {
     const std::lock_guard lock(mutex_);
     folder = require(name).folder;
   }
-  return load(name, folder);
+  return bring(name, folder, Unknown::kRefused);
 }
 
 void AdapterStore::pin(const std::string& name, bool pinned) {
   const std::lock_guard lock(mutex_);
   Entry& entry = require(name);
-  entry.is_pinned = pinned;
   if (pinned) {
+    if (const auto problem = pin_problem(*entry.adapter)) throw Error(Code::kAdapter, *problem);
     engine_.pin_adapter(entry.adapter);
   } else {
     engine_.unpin_adapter(entry.adapter->id);
   }
+  entry.is_pinned = pinned;
 }
 
 void AdapterStore::unload(const std::string& name, std::function<void()> on_gone) {

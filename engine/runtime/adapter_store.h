@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -37,8 +38,9 @@ class AdapterStore {
                Engine& engine,
                bool merges_factors = false);
 
-  // The adapter in `folder`, which has this name from now on. Throws kAdapter saying which adapter
-  // and what is wrong, or that the model takes none.
+  // The adapter in `folder`, which has this name from now on. One that was pinned under that name
+  // leaves that to it where it fits. Throws kAdapter saying which adapter and what is wrong, or
+  // that the model takes none.
   std::shared_ptr<const HostAdapter> load(const std::string& name, const std::string& folder);
 
   // Throws kAdapter when no adapter has the name, listing those that there are.
@@ -51,7 +53,8 @@ class AdapterStore {
   std::shared_ptr<const HostAdapter> merged(const ipc::MergedAdapters& asked,
                                             std::stop_token stop = {});
 
-  // Whether the adapter stays on the device although no request wants it. Throws as find.
+  // Whether the adapter stays on the device although no request wants it. Throws as find, and
+  // kAdapter when there is no room for all that are pinned.
   void pin(const std::string& name, bool pinned);
 
   // From now on no adapter has the name; requests that have this one end with it. Then `on_gone` is
@@ -76,7 +79,14 @@ class AdapterStore {
   static FileStamp stamp_of(const std::string& folder);
   Entry open(const std::string& name, const std::string& folder);
   Entry& require(const std::string& name);
+  void keep_pinned(Entry& entry);
+  // Nothing: it may be pinned.
+  std::optional<std::string> pin_problem(const HostAdapter& adapter) const;
   std::shared_ptr<const HostAdapter> use(Entry& entry) const;
+  enum class Unknown : uint8_t { kTaken, kRefused };  // what is a name that no adapter has
+  std::shared_ptr<const HostAdapter> bring(const std::string& name,
+                                           const std::string& folder,
+                                           Unknown unknown);
   void forget(int64_t adapter, std::function<void()> on_gone = {});
 
   // What was merged, and of which: their ids are others when their files have changed.

@@ -99,8 +99,11 @@ class Engine {
   int64_t adapter_bytes(const AdapterParts& parts) const;
   // Throws kAdapter where the model takes none. Any thread.
   void require_adapters(const std::string& name) const;
+  // Any thread.
+  const AdapterPoolOptions& adapter_limits() const { return options_.adapters; }
   // It is loaded soon, and stays on the device although no request wants it. One that does not fit
-  // is not, which the log says.
+  // beside those that are pinned is not, which the log says; requests that wait for what fits no
+  // more are refused.
   void pin_adapter(std::shared_ptr<const HostAdapter> adapter);
   void unpin_adapter(int64_t adapter);
   // No request will come with it any more: what is cached of it goes when those that run are done.
@@ -186,11 +189,13 @@ class Engine {
 
   // engine_adapters.cc
   void require_room(const HostAdapter& adapter) const;
+  Error no_room_for(const HostAdapter& adapter) const;
   void admit(LiveRequest& live);
   static void give_place(LiveRequest& live, int32_t place);
   void let_run(const std::vector<uint64_t>& requests, int32_t place);
   void leave_adapter(const LiveRequest& live);
   void settle_adapters();
+  void refuse_hopeless();
   void take_off_device(int64_t adapter, int32_t place);
   bool has_gone(int64_t adapter);
   void put_back_waiting(int64_t adapter);

@@ -40,14 +40,24 @@ void Engine::require_adapters(const std::string& name) const {
 }
 
 void Engine::require_room(const HostAdapter& adapter) const {
-  if (adapters_.can_ever_hold(adapter.device_bytes)) return;
+  if (adapters_.can_ever_hold(adapter.id, adapter.device_bytes)) return;
   require_adapters(adapter.name);
-  throw Error(
+  throw no_room_for(adapter);
+}
+
+Error Engine::no_room_for(const HostAdapter& adapter) const {
+  if (!adapters_.has_place_beside_pinned()) {
+    return {Code::kAdapter,
+            fmt::format("adapter {}: pinned adapters have all {} places that there are; unpin one, "
+                        "or give --max-active-adapters more",
+                        adapter.name, options_.adapters.max_active)};
+  }
+  return {
       Code::kAdapter,
-      fmt::format("adapter {}: it needs {} of memory, of the {} that adapters have ({} of "
-                  "them for pinned ones); give --adapter-memory-fraction more",
+      fmt::format("adapter {}: it needs {} of memory, of the {} that adapters have ({} of them for "
+                  "pinned ones); give --adapter-memory-fraction more",
                   adapter.name, format_bytes(adapter.device_bytes),
-                  format_bytes(adapters_.memory_bytes()), format_bytes(adapters_.pinned_bytes())));
+                  format_bytes(adapters_.memory_bytes()), format_bytes(adapters_.pinned_bytes()))};
 }
 
 // Runs, or waits for its adapter.
@@ -85,7 +95,10 @@ void Engine::leave_adapter(const LiveRequest& live) {
 
 void Engine::settle_adapters() {
   const auto now = Clock::now();
-  while (const auto change = adapters_.next_change(now)) {
+  while (true) {
+    refuse_hopeless();
+    const auto change = adapters_.next_change(now);
+    if (!change) break;
     changed_adapters_.insert(change->adapter);
     switch (change->kind) {
       case AdapterPool::Kind::kLoad:
@@ -101,6 +114,15 @@ void Engine::settle_adapters() {
     }
   }
   drop_left_adapters();
+}
+
+// Of those whose adapter found room when they came, and has none since others were pinned.
+void Engine::refuse_hopeless() {
+  for (const uint64_t id : adapters_.take_hopeless()) {
+    LiveRequest& live = *live_.at(id);
+    changed_adapters_.insert(live.request->adapter->id);
+    fail_request(live, no_room_for(*live.request->adapter));
+  }
 }
 
 void Engine::take_off_device(int64_t adapter, int32_t place) {

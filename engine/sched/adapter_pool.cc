@@ -2,6 +2,7 @@
 #include "engine/sched/adapter_pool.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "base/error.h"
@@ -10,6 +11,12 @@ namespace tgi {
 
 AdapterPool::AdapterPool(const AdapterPoolOptions& options) : options_(options) {
   for (int32_t place = options.max_active; place >= 1; --place) free_places_.push_back(place);
+}
+
+bool AdapterPool::can_ever_hold(int64_t adapter, int64_t bytes) const {
+  const auto it = entries_.find(adapter);
+  if (it != entries_.end() && it->second.is_pinned) return true;
+  return has_place_beside_pinned() && bytes <= options_.memory_bytes - pinned_bytes_;
 }
 
 void AdapterPool::want(int64_t adapter, Entry& entry) {
@@ -178,6 +185,22 @@ std::vector<uint64_t> AdapterPool::loaded(int64_t adapter, Clock::time_point now
   entry.active_since = now;
   entry.last_used = now;
   return let_run(entry);
+}
+
+std::vector<uint64_t> AdapterPool::take_hopeless() {
+  std::vector<uint64_t> users;
+  if (num_pinned_ == 0) return users;
+  std::vector<int64_t> hopeless;
+  std::ranges::copy_if(pending_, std::back_inserter(hopeless), [this](int64_t adapter) {
+    return !can_ever_hold(adapter, entries_.at(adapter).bytes);
+  });
+  for (const int64_t adapter : hopeless) {
+    Entry& entry = entries_.at(adapter);
+    users.insert(users.end(), entry.waiting.begin(), entry.waiting.end());
+    entry.waiting.clear();
+    forget_if_unused(adapter);
+  }
+  return users;
 }
 
 std::vector<uint64_t> AdapterPool::load_failed(int64_t adapter) {

@@ -30,7 +30,7 @@ class AdapterPool {
   explicit AdapterPool(const AdapterPoolOptions& options);
 
   // The place of the adapter, whose user this is until leave; 0: the user waits. REQUIRES:
-  // can_ever_hold(bytes).
+  // can_ever_hold(adapter, bytes).
   [[nodiscard]] int32_t enter(int64_t adapter, int64_t bytes, uint64_t user, Clock::time_point now);
   void leave(int64_t adapter, uint64_t user);
 
@@ -39,13 +39,18 @@ class AdapterPool {
   bool is_yielding(int64_t adapter) const;
 
   // Kept on the device although nobody uses it; loaded if it is not there. Those that waited for
-  // its next turn may run now. REQUIRES: can_ever_hold(bytes).
+  // its next turn may run now. REQUIRES: can_ever_hold(adapter, bytes).
   [[nodiscard]] std::vector<uint64_t> pin(int64_t adapter, int64_t bytes);
   void unpin(int64_t adapter);
 
-  bool can_ever_hold(int64_t bytes) const {
-    return options_.max_active > num_pinned_ && bytes <= options_.memory_bytes - pinned_bytes_;
-  }
+  // Whether there is room for it beside those that are pinned, of which it may be one.
+  bool can_ever_hold(int64_t adapter, int64_t bytes) const;
+  bool has_place_beside_pinned() const { return options_.max_active > num_pinned_; }
+
+  // Users that wait for what can't ever be held since another one was pinned; they are users no
+  // longer.
+  std::vector<uint64_t> take_hopeless();
+
   int64_t memory_bytes() const { return options_.memory_bytes; }
   int64_t pinned_bytes() const { return pinned_bytes_; }
   int64_t used_bytes() const { return used_bytes_; }

@@ -3,10 +3,12 @@
 // model on no adapter at all; and all are served when few fit.
 #include <filesystem>
 #include <map>
+#include <thread>
 
 #include "engine/lora/adapter_parts.h"
 #include "tests/promises/engine_fixture.h"
 #include "tests/promises/golden_logits.h"
+#include "tests/temp_folder.h"
 
 namespace tgi::adapters_test {
 namespace {
@@ -206,6 +208,70 @@ TEST_CASE("many adapters in turn with few places: each answers as it does alone,
   CHECK(stats.adapter_bytes_used == 0);
   CHECK(stats.adapters.empty());
   CHECK(stats.num_blocks_cached == 0);
+}
+
+TEST_CASE("all that are pinned fit at once, or the last is refused") {
+  const std::string folder = kGolden + "models/llama";
+  const std::string adapter = kGolden + "adapters/llama";
+  const auto base = open_folder(folder);
+  {
+    EngineFixture fixture(*base, {.max_active_adapters = 2, .base = folder});
+    AdapterStore& store = fixture.adapters();
+    for (const char* name : {"a", "b", "c"}) (void)store.load(name, adapter);
+    for (const char* name : {"a", "b", "a"}) store.pin(name, true);
+    CHECK_THROWS_WITH(store.pin("c", true),
+                      "adapter c: it can't be pinned: pinned adapters have all 2 places that there "
+                      "are; unpin one, or give --max-active-adapters more");
+    std::map<std::string, bool> pinned;
+    for (const auto& each : store.list()) pinned[each.name] = each.pinned;
+    CHECK(pinned == std::map<std::string, bool>{{"a", true}, {"b", true}, {"c", false}});
+    store.pin("a", false);
+    store.pin("c", true);
+  }
+  FixtureOptions options{.max_active_adapters = 8, .base = folder};
+  options.adapter_bytes = EngineFixture(*base, options).adapters().load("a", adapter)->device_bytes;
+  EngineFixture fixture(*base, options);
+  AdapterStore& store = fixture.adapters();
+  for (const char* name : {"a", "b"}) (void)store.load(name, adapter);
+  store.pin("a", true);
+  CHECK_THROWS_WITH(store.pin("b", true), Catch::StartsWith("adapter b: it can't be pinned: with "
+                                                            "those that are, ") &&
+                                              Catch::Contains("--adapter-memory-fraction"));
+  // The one that has all of the memory answers.
+  const Json expected = parse_json(open_folder(adapter)->require_text("expected.json"), 16);
+  const Json& one = expected.at("cases")[0];
+  CHECK(fixture.generate_one(asked_of(one, store.find("a"))).ids ==
+        one.at("greedy_ids").get<std::vector<int32_t>>());
+}
+
+TEST_CASE("an adapter that is unloaded while its changed files are read stays away") {
+  const std::string folder = kGolden + "models/llama";
+  const auto base = open_folder(folder);
+  EngineFixture fixture(*base, {.max_active_adapters = 2, .base = folder});
+  AdapterStore& store = fixture.adapters();
+  const TempFolder place;
+  const std::string copy = place.file("adapter");
+  std::filesystem::copy(kGolden + "adapters/llama-dora", copy);
+  for (int i = 0; i < 200; ++i) {
+    (void)store.load("a", copy);
+    std::filesystem::last_write_time(
+        copy + "/adapter_config.json",
+        std::filesystem::file_time_type::clock::now() + std::chrono::seconds(i));
+    std::string refusal;
+    std::thread request([&] {
+      try {
+        (void)store.find("a");
+      } catch (const Error& error) {
+        refusal = error.what();
+      }
+    });
+    std::this_thread::sleep_for(std::chrono::microseconds(10 * i));
+    store.unload("a");
+    request.join();
+    REQUIRE(store.list().empty());
+    if (refusal.empty()) continue;  // it was sooner
+    CHECK(refusal == "adapter a: no adapter of that name is loaded; none is");
+  }
 }
 
 }  // namespace tgi::adapters_test

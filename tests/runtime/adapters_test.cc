@@ -144,6 +144,38 @@ TEST_CASE("a pinned adapter is there before anybody asks, and stays") {
   engine.unpin_adapter(1);
 }
 
+TEST_CASE("pinned adapters that fill all places answer, and who waits for another one is told") {
+  Engine engine(
+      engine_with_adapters(2),
+      std::make_unique<FakeWorkers>(FakeOptions{.step_time = std::chrono::milliseconds(2)}),
+      kTokenizer);
+  // Two run, a third waits; then those two are pinned.
+  Answer first;
+  Answer second;
+  Answer third;
+  engine.submit(request_for(make_host(1), "abc", 40), std::make_unique<AnswerSink>(first));
+  engine.submit(request_for(make_host(2), "abc", 40), std::make_unique<AnswerSink>(second));
+  engine.submit(request_for(make_host(3), "abc", 3), std::make_unique<AnswerSink>(third));
+  engine.pin_adapter(make_host(1));
+  engine.pin_adapter(make_host(2));
+  REQUIRE(third.wait_for_end());
+  REQUIRE(third.error);
+  CHECK(third.error->code() == Code::kAdapter);
+  CHECK(std::string(third.error->what()) ==
+        "adapter number 3: pinned adapters have all 2 places that there are; unpin one, or give "
+        "--max-active-adapters more");
+  REQUIRE(first.wait_for_end());
+  CHECK(first.done);
+  REQUIRE(second.wait_for_end());
+  CHECK(second.done);
+  for (const int32_t tag : {1, 2}) {
+    Answer again;
+    engine.submit(request_for(make_host(tag), "abc", 3), std::make_unique<AnswerSink>(again));
+    REQUIRE(again.wait_for_end());
+    CHECK(again.done);
+  }
+}
+
 TEST_CASE("a forgotten adapter is gone when the last request that has it is") {
   for (const int depth : {1, 2}) {
     const FakeOptions options{.depth = depth, .step_time = std::chrono::milliseconds(2)};
