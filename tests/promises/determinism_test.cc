@@ -146,6 +146,12 @@ TEST_CASE("a context is longer than what its windowed layers have room for") {
   for (const Generated& answer : fixture.generate({asked, asked})) CHECK(answer == expected);
 }
 
+TEST_CASE("answers of heads that are taken from others are bit-identical however they are run") {
+  const auto files = open_folder(TGI_SOURCE_DIR "/tests/golden/families/diffllama-three-in-one");
+  check_invariance(*files, DType::kBF16, false);
+  check_invariance(*files, DType::kF32, true, Quantization::kInt4);
+}
+
 TEST_CASE("answers of latent attention and experts are bit-identical however they are run") {
   const auto files = open_folder(TGI_SOURCE_DIR "/tests/golden/families/deepseek3-odd-sizes");
   check_invariance(*files, DType::kBF16, false);
