@@ -70,7 +70,8 @@ std::string shape(int64_t rows, int64_t cols) {
   return "[" + std::to_string(rows) + "," + std::to_string(cols) + "]";
 }
 
-// Every linear of the model as an adapter of full rank.
+// Every linear of the model as an adapter of full rank, but those that layers share: such adapters
+// are refused.
 class WholeWeights {
  public:
   WholeWeights(const LoadedConfig& model, const Checkpoint& checkpoint) {
@@ -79,7 +80,8 @@ class WholeWeights {
       for (size_t linear = 0; linear < static_cast<size_t>(kSitesOfLayer); ++linear) {
         for (const LinearPart& part : linear_parts({.layer = layer, .linear = linear})) {
           const TensorEntry* entry = table.find(part.weight, layer);
-          if (entry != nullptr) add(*entry, entry->name, checkpoint);
+          if (entry == nullptr || is_of_shared_layer(*entry->spec, model.config)) continue;
+          add(*entry, entry->name, checkpoint);
         }
       }
     }
@@ -133,6 +135,14 @@ const Linear& linear_of(const LayerWeights& layer, size_t linear) {
                                        : layer.*kOtherLinears[linear - kLayerLinears.size()].target;
 }
 
+bool is_shared(const TensorTable& table, const ModelConfig& config, int32_t layer, size_t linear) {
+  return std::ranges::any_of(linear_parts({.layer = layer, .linear = linear}),
+                             [&](const LinearPart& part) {
+                               const TensorEntry* entry = table.find(part.weight, layer);
+                               return entry != nullptr && is_of_shared_layer(*entry->spec, config);
+                             });
+}
+
 bool can_be_dealt_out(const ModelConfig& config, int world_size) {
   try {
     check_world_size(config, world_size);
@@ -149,6 +159,7 @@ int check_rank(const LoadedConfig& model,
   FakeDevice device;
   const ModelWeights weights = load_weights(model, checkpoint, device, options);
   const auto parts = adapter_parts(adapter, model, options);
+  const TensorTable table(model);
   int num_linears = 0;
   const auto compare = [&](const Matrix* matrix, int32_t site) {
     const bool has_part =
@@ -162,6 +173,7 @@ int check_rank(const LoadedConfig& model,
   };
   for (int32_t layer = 0; layer < model.config.num_layers; ++layer) {
     for (size_t linear = 0; linear < static_cast<size_t>(kSitesOfLayer); ++linear) {
+      if (is_shared(table, model.config, layer, linear)) continue;
       compare(linear_of(weights.layers[static_cast<size_t>(layer)], linear).weight.get(),
               site_of(layer, linear));
     }
