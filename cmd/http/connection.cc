@@ -20,6 +20,14 @@ using std::chrono::milliseconds;
 constexpr size_t kLingerBytes = size_t{4} << 20;
 constexpr milliseconds kLingerTime{2000};
 
+// Some clients end a body with a line's end that they don't count. A server passes over at least
+// one empty line where a request is to begin (RFC 9112, section 2.2).
+constexpr size_t kMostBeforeRequest = 4;
+
+bool is_line_end(char c) {
+  return c == '\r' || c == '\n';
+}
+
 enum class Ready { kYes, kNo, kStopping };
 
 // `other_fd` (-1: none) ends the wait as well.
@@ -73,12 +81,19 @@ bool Connection::wait_for_request() {
   headers_too_large_ = false;
   timed_out_ = false;
   broke_off_ = false;
-  if (begin_ == end_ &&
-      wait_for(fd(), POLLIN | POLLRDHUP, stopping_fd_, limits_.idle_timeout) != Ready::kYes) {
-    return false;
+  for (size_t num_passed = 0;;) {
+    if (begin_ == end_ &&
+        wait_for(fd(), POLLIN | POLLRDHUP, stopping_fd_, limits_.idle_timeout) != Ready::kYes) {
+      return false;
+    }
+    request_began_ = Clock::now();
+    if (begin_ == end_ && fill() <= 0) return false;
+    while (begin_ < end_ && num_passed < kMostBeforeRequest && is_line_end(buffer_[begin_])) {
+      ++begin_;
+      ++num_passed;
+    }
+    if (begin_ < end_) return true;
   }
-  request_began_ = Clock::now();
-  return begin_ < end_ || fill() > 0;
 }
 
 ssize_t Connection::fill() {

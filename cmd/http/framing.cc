@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstring>
+
+#include "cmd/http/log_text.h"
 
 namespace tgi::http {
 namespace {
@@ -41,6 +44,33 @@ std::string host_problem(const std::string& version, const std::vector<Header>& 
     return "Host: expected a name or an address, with or without a port";
   }
   return "";
+}
+
+// What a name is made of (RFC 9110, section 5.6.2).
+bool is_token(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || (c != '\0' && std::strchr("!#$%&'*+-.^_`|~", c) != nullptr);
+  });
+}
+
+bool is_control(unsigned char c) {
+  return (c < ' ' && c != '\t') || c == 0x7f;
+}
+
+// `line`: of a header, without its newline.
+std::string line_problem(std::string_view line) {
+  if (!line.ends_with('\r')) {
+    return fmt::format("a header: expected its line to end in CR LF, got LF: {}", printable(line));
+  }
+  line.remove_suffix(1);
+  const size_t colon = line.find(':');
+  if (colon == std::string_view::npos || !is_token(line.substr(0, colon))) {
+    return fmt::format("a header: expected NAME: VALUE in one line, got {}", printable(line));
+  }
+  const auto control = std::find_if(line.begin(), line.end(), is_control);
+  if (control == line.end()) return "";
+  return fmt::format("header {}: expected no control characters in its value, got byte 0x{:02x}",
+                     printable(line.substr(0, colon)), static_cast<unsigned char>(*control));
 }
 
 std::string target_problem(std::string_view target) {
@@ -94,6 +124,17 @@ std::vector<Header> headers_of(std::string_view head) {
     at = end;
   }
   return out;
+}
+
+std::string head_problem(std::string_view head) {
+  for (size_t at = head.find('\n'); at < head.size();) {
+    const size_t end = std::min(head.find('\n', at + 1), head.size());
+    const std::string_view line = head.substr(at + 1, end - at - 1);
+    if (line == "\r" || line.empty()) return "";
+    if (std::string problem = line_problem(line); !problem.empty()) return problem;
+    at = end;
+  }
+  return "";
 }
 
 std::string framing_problem(const Framing& framing, const std::vector<Header>& headers) {

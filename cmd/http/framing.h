@@ -13,6 +13,10 @@ namespace tgi::http {
 // `head`: request line and headers.
 std::vector<Header> headers_of(std::string_view head);
 
+// Lines of headers that are none (RFC 9112, section 5): others on the way may read them as what the
+// library passes over. What is wrong with the first of them, or "".
+std::string head_problem(std::string_view head);
+
 // What the library read, by which it decides where the request ends.
 struct Framing {
   std::string version;

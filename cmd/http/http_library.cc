@@ -68,10 +68,15 @@ constexpr std::array kDecoded = {
 #endif
     "identity"};
 
-// As the library knows it: without case, and "x-gzip" is gzip (RFC 9110, section 8.4.1.3).
-std::string coding_of(std::string value) {
+// The library compares some values with case that have none: Content-Encoding (RFC 9110, section
+// 8.4.1) and Expect (10.1.1).
+void lower_value(httplib::Request& request, const char* name) {
+  if (!request.has_header(name)) return;
+  std::string value = request.get_header_value(name);
   for (char& c : value) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return value == "x-gzip" ? "gzip" : value;
+  if (value == "x-gzip") value = "gzip";  // RFC 9110, section 8.4.1.3
+  request.headers.erase(name);
+  request.set_header(name, value);
 }
 
 // Which of these the library calls depends on its version, so none of them says override.
@@ -245,11 +250,8 @@ class Server final : public httplib::Server, public HttpLibrary {
     for (const char* name : {"Accept-Encoding", "Connection", "Content-Type", "Upgrade"}) {
       from.headers.erase(name);
     }
-    if (from.has_header("Content-Encoding")) {
-      const std::string coding = coding_of(from.get_header_value("Content-Encoding"));
-      from.headers.erase("Content-Encoding");
-      from.set_header("Content-Encoding", coding);
-    }
+    lower_value(from, "Content-Encoding");
+    lower_value(from, "Expect");
   }
 
   bool is_too_large(const httplib::Request& request) const {
@@ -291,7 +293,9 @@ class Server final : public httplib::Server, public HttpLibrary {
     current->must_close = has_body;
     const Framing framing = {from.version, from.target, values_of(from, "Content-Length"),
                              values_of(from, "Transfer-Encoding")};
-    if (const std::string problem = framing_problem(framing, request.headers); !problem.empty()) {
+    std::string problem = head_problem(current->connection.head());
+    if (problem.empty()) problem = framing_problem(framing, request.headers);
+    if (!problem.empty()) {
       current->must_close = true;
       fill_response(handler_.on_refused(request, 400, problem), response);
       return HandlerResponse::Handled;
@@ -361,6 +365,9 @@ class Server final : public httplib::Server, public HttpLibrary {
     } else if (current->connection.timed_out()) {
       status = 408;
       reason = "the request did not come in time";
+    } else if (!current_filter->problem().empty()) {
+      status = 400;
+      reason = current_filter->problem();
     } else if (status == 400 && has_too_many_headers(current->connection.head())) {
       status = 431;
       reason = fmt::format("the request has more than {} headers, which is the limit", kMaxHeaders);

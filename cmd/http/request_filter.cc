@@ -3,37 +3,73 @@
 #include <strings.h>
 
 #include <algorithm>
-#include <climits>
+#include <array>
+#include <cctype>
+#include <cstdint>
 #include <cstdlib>
+#include <utility>
 
 namespace tgi::http {
 namespace {
 
 constexpr size_t kMostOfLine = 32;  // that is looked at
 constexpr size_t kMostTrailerBytes = 8192;
+constexpr size_t kMostChunkLineBytes = 8192;
+constexpr size_t kLargestChunk = SIZE_MAX >> 4;  // no server has the memory for it
 
 }  // namespace
 
+bool ChunkLine::take(char byte) {
+  if (++num_bytes_ > kMostChunkLineBytes) return false;
+  const bool is_blank = byte == ' ' || byte == '\t';
+  switch (part_) {
+    case Part::kSize:
+      if (std::isxdigit(static_cast<unsigned char>(byte)) != 0) {
+        if (size_ > kLargestChunk) return false;
+        const std::array<char, 2> digit = {byte, '\0'};
+        size_ = size_ * 16 + std::strtoul(digit.data(), nullptr, 16);
+        return true;
+      }
+      if (num_bytes_ == 1) return false;
+      [[fallthrough]];
+    case Part::kBlanks:
+      part_ = byte == ';' ? Part::kExtension : byte == '\r' ? Part::kReturn : Part::kBlanks;
+      return is_blank || part_ != Part::kBlanks;
+    case Part::kExtension:
+      if (byte == '\r') part_ = Part::kReturn;
+      return byte == '\r' || is_blank || std::iscntrl(static_cast<unsigned char>(byte)) == 0;
+    case Part::kReturn:
+      part_ = Part::kEnded;
+      return byte == '\n';
+    case Part::kEnded:
+      break;
+  }
+  return false;
+}
+
 ssize_t RequestFilter::read(char* to, size_t size) {
   if (size == 0) return 0;
+  if (!problem_.empty()) return -1;
   switch (state_) {
     case State::kHead:
       return read_head(to);
     case State::kChunkSize:
       return read_chunk_size(to);
+    case State::kChunk:
+      return read_chunk(to, size);
+    case State::kChunkEnd:
+      return read_chunk_end(to);
     case State::kTrailer:
       return read_trailer(to);
     case State::kPlain:
-    case State::kChunk:
       break;
   }
-  if (state_ == State::kChunk) size = std::min(size, left_in_chunk_);
-  const ssize_t count = connection_.read(to, size);
-  if (state_ == State::kChunk && count > 0) {
-    left_in_chunk_ -= static_cast<size_t>(count);
-    if (left_in_chunk_ == 0) state_ = State::kChunkSize;
-  }
-  return count;
+  return connection_.read(to, size);
+}
+
+ssize_t RequestFilter::fail(std::string problem) {
+  problem_ = std::move(problem);
+  return -1;
 }
 
 // A header of the name Range gets another, which means nothing.
@@ -60,17 +96,32 @@ ssize_t RequestFilter::read_head(char* to) {
 ssize_t RequestFilter::read_chunk_size(char* to) {
   const ssize_t count = connection_.read(to, 1);
   if (count <= 0) return count;
-  if (*to != '\n') {
-    const bool says_nothing = *to == '0' && line_ == "0";
-    if (line_.size() < kMostOfLine && !says_nothing) line_ += *to;
-    return 1;
+  if (!chunk_line_.take(*to)) {
+    return fail(
+        "a chunk of the body: expected its size in hexadecimal digits, and CR LF behind it");
   }
-  // As the library reads it, which looks for what is wrong with it.
-  const unsigned long size = std::strtoul(line_.c_str(), nullptr, 16);
-  line_.clear();
-  constexpr size_t kLineEnd = 2;
-  left_in_chunk_ = std::min<unsigned long>(size, ULONG_MAX - kLineEnd) + kLineEnd;
-  state_ = size == 0 ? State::kTrailer : State::kChunk;
+  if (!chunk_line_.has_ended()) return 1;
+  left_in_chunk_ = chunk_line_.size();
+  chunk_line_ = {};
+  state_ = left_in_chunk_ == 0 ? State::kTrailer : State::kChunk;
+  return 1;
+}
+
+ssize_t RequestFilter::read_chunk(char* to, size_t size) {
+  const ssize_t count = connection_.read(to, std::min(size, left_in_chunk_));
+  if (count > 0) left_in_chunk_ -= static_cast<size_t>(count);
+  if (left_in_chunk_ == 0) state_ = State::kChunkEnd;
+  return count;
+}
+
+ssize_t RequestFilter::read_chunk_end(char* to) {
+  const ssize_t count = connection_.read(to, 1);
+  if (count <= 0) return count;
+  if (*to != (owes_newline_ ? '\n' : '\r')) {
+    return fail("a chunk of the body: expected CR LF behind as many bytes as it says it has");
+  }
+  if (owes_newline_) state_ = State::kChunkSize;
+  owes_newline_ = !owes_newline_;
   return 1;
 }
 

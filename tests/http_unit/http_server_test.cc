@@ -277,6 +277,55 @@ TEST_CASE("headers reach the handler as they came") {
   CHECK(client.answer().body == "Host=a|");
 }
 
+TEST_CASE("what is no header is refused, for others may read it as one") {
+  TestServer server;
+  const std::string nul(1, '\0');
+  for (const std::string& line :
+       {std::string("Na me: b\r\n"), std::string("Name : b\r\n"), std::string("Name\r\n"),
+        std::string(": b\r\n"), std::string("A: b\r\n c\r\n"), std::string("A: b\n"),
+        "A: b" + nul + "c\r\n", "A" + nul + ": b\r\n", std::string("A: b\rContent-Length: 5\r\n"),
+        std::string("A: b\x7f\r\n")}) {
+    INFO(line);
+    RawClient client(server.port());
+    client.send(get("/a", line));
+    const RawAnswer answer = client.answer();
+    CHECK(answer.status == 400);
+    CHECK(answer.body.starts_with("a header: expected") + answer.body.starts_with("header A: ") ==
+          1);
+    CHECK(client.is_closed());
+  }
+  CHECK(server.handler.num_requests == 0);
+  RawClient client(server.port());
+  client.send(get("/headers", "A!#$%&'*+-.^_`|~9: \tb\x80\xff c\t\r\nEmpty:\r\n"));
+  CHECK(client.answer().status == 200);
+}
+
+TEST_CASE("what is no chunk is refused, and nothing behind it is a request") {
+  TestServer server;
+  for (const std::string& rest :
+       {std::string("0x3\r\nabc\r\n"), std::string(" 3\r\nabc\r\n"), std::string("-3\r\nabc\r\n"),
+        std::string("+3\r\nabc\r\n"), std::string("3\nabc\r\n"), std::string("3;a\nabc\r\n"),
+        std::string("3 4\r\nabc\r\n"), std::string("3;a\rb\r\nabc\r\n"), std::string("3\r\nabcXX"),
+        std::string("3\r\nabc\n"), std::string("\r\nabc\r\n"),
+        std::string("fffffffffffffffff\r\nabc\r\n"),
+        "3;" + std::string(9000, 'e') + "\r\nabc\r\n"}) {
+    INFO(rest);
+    RawClient client(server.port());
+    client.send("POST /c HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n" + rest +
+                "0\r\n\r\n" + get("/smuggled"));
+    const RawAnswer answer = client.answer();
+    CHECK(answer.status == 400);
+    CHECK(answer.body.starts_with("a chunk of the body: expected"));
+    CHECK(client.is_closed());
+  }
+  CHECK(server.handler.num_requests == 0);
+  // What the standard has, and padding with blanks, which old servers of files write.
+  RawClient client(server.port());
+  client.send("POST /c HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
+  client.send("3  \r\nabc\r\n1 ; a = \"b\"\r\nd\r\n0A\r\n0123456789\r\n0\r\n\r\n");
+  CHECK(client.answer().body == "POST /c abcd0123456789");
+}
+
 TEST_CASE("bytes that are no request are told 400 or cut off, and never reach a handler") {
   TestServer server;
   for (const std::string& bytes :
