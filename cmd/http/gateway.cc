@@ -158,6 +158,19 @@ bool is_json(std::string_view content_type) {
          (kind.starts_with("application/") && kind.ends_with("+json"));
 }
 
+// The secret behind the scheme, which has no case (RFC 9110, section 11.1); "": it is another one.
+std::string_view bearer_of(std::string_view authorization) {
+  constexpr std::string_view kScheme = "bearer ";
+  const std::string_view given = authorization.substr(0, kScheme.size());
+  const auto same = [](char a, char b) {
+    return std::tolower(static_cast<unsigned char>(a)) == static_cast<unsigned char>(b);
+  };
+  if (!std::ranges::equal(given, kScheme, same)) return {};
+  authorization.remove_prefix(
+      std::min(authorization.find_first_not_of(' ', given.size()), authorization.size()));
+  return authorization;
+}
+
 // Whether a browser sends it for a page: pages can't keep these headers off.
 bool is_of_page(const Request& request) {
   return !request.header("origin").empty() || !request.header("referer").empty() ||
@@ -205,7 +218,7 @@ std::shared_ptr<Scope> Gateway::make_scope(const Request& request, std::string_v
 
 bool Gateway::has_key(const Request& request) const {
   return !options_.api_key ||
-         same_secret(request.header("authorization"), "Bearer " + *options_.api_key) ||
+         same_secret(bearer_of(request.header("authorization")), *options_.api_key) ||
          same_secret(request.header("x-api-key"), *options_.api_key);  // as Anthropic's clients
 }
 

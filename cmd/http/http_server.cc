@@ -151,24 +151,31 @@ void HttpServer::accept_one() {
       connections_.insert(socket.get());
       ++num_threads_;
     } else {
-      return turn_away(std::move(socket));
+      return turn_away(std::move(socket), fmt::format("{} connections are open, which is the limit",
+                                                      options_.max_connections));
     }
   }
-  const int fd = socket.get();
+  const auto shared = std::make_shared<UniqueFd>(std::move(socket));
   try {
-    std::thread([this, moved = std::move(socket)]() mutable { serve(std::move(moved)); }).detach();
+    std::thread([this, shared] { serve(std::move(*shared)); }).detach();
+    lacks_threads_ = false;
   } catch (const std::system_error& error) {
-    log_error("no thread for a connection", {{"error", error.what()}});
-    const std::lock_guard lock(mutex_);
-    connections_.erase(fd);
-    --num_threads_;
+    if (!lacks_threads_) {
+      log_error("no thread for a connection: clients get 429 until there is one again",
+                {{"error", error.what()}});
+    }
+    lacks_threads_ = true;
+    {
+      const std::lock_guard lock(mutex_);
+      connections_.erase(shared->get());
+      --num_threads_;
+    }
+    turn_away(std::move(*shared), "no thread can be started for another connection");
   }
 }
 
-void HttpServer::turn_away(UniqueFd socket) {
-  const Response response = handler_.on_refused(
-      {}, 429,
-      fmt::format("{} connections are open, which is the limit", options_.max_connections));
+void HttpServer::turn_away(UniqueFd socket, const std::string& reason) {
+  const Response response = handler_.on_refused({}, 429, reason);
   turned_away_.add(std::move(socket), plain_bytes(response));
   if (response.on_end) response.on_end(true);
 }

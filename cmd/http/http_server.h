@@ -74,14 +74,15 @@ class HttpServer {
  private:
   void accept_one();
   void serve(UniqueFd socket);
-  void turn_away(UniqueFd socket);
+  void turn_away(UniqueFd socket, const std::string& reason);
 
   const ServerOptions options_;
   RequestHandler& handler_;
   std::unique_ptr<HttpLibrary> library_;
   int port_ = 0;
-  TurnedAway turned_away_;  // of the acceptor's thread
-  UniqueFd idle_stop_;      // eventfd: readable after close_idle
+  TurnedAway turned_away_;      // of the acceptor's thread
+  bool lacks_threads_ = false;  // of the acceptor's thread: the last connection got none
+  UniqueFd idle_stop_;          // eventfd: readable after close_idle
   std::mutex mutex_;
   std::condition_variable emptied_;
   std::unordered_set<int> connections_;  // guarded by mutex_: descriptors of live connections

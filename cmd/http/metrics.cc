@@ -42,7 +42,7 @@ MetricsOptions checked(MetricsOptions options) {
 
 // Methods come from clients: a label must not take any value they like.
 std::string method_label(const std::string& method) {
-  constexpr std::array<std::string_view, 4> kMethods = {"GET", "POST", "HEAD", "OPTIONS"};
+  constexpr std::array<std::string_view, 5> kMethods = {"GET", "POST", "DELETE", "HEAD", "OPTIONS"};
   const bool known = std::find(kMethods.begin(), kMethods.end(), method) != kMethods.end();
   return known ? method : "other";
 }

@@ -1,5 +1,7 @@
 // How long a connection lasts and what a request says of it: options of connections, hosts,
 // targets, and who is turned away.
+#include <pthread.h>
+
 #include "cmd/http/http_server.h"
 #include "tests/catch.h"
 #include "tests/http_unit/raw_client.h"
@@ -73,6 +75,31 @@ TEST_CASE("options of a connection have no case and stand in lists") {
   CHECK(answer_to("HTTP/1.1", "Connection: not-close\r\n").empty());
 }
 
+TEST_CASE("an empty line before a request is passed over, many are none") {
+  TestServer server;
+  RawClient client(server.port());
+  client.send("\r\n" + get_request("/a"));
+  CHECK(client.answer().body == "GET /a ");
+  // A line's end behind a body that has none, alone and together with the next request.
+  client.send("POST /b HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx\r\n");
+  CHECK(client.answer().body == "POST /b x");
+  client.send(get_request("/c"));
+  CHECK(client.answer().body == "GET /c ");
+  client.send("\r\n\r\n" + get_request("/headers"));
+  CHECK(client.answer().body == "Host=a|");
+  client.send("\r\n\r\n\r\n" + get_request("/d"));
+  CHECK(client.answer().status == 400);
+  CHECK(client.is_closed());
+}
+
+TEST_CASE("Expect has no case") {
+  TestServer server;
+  RawClient client(server.port());
+  client.send("POST /b HTTP/1.1\r\nHost: a\r\nExpect: 100-Continue\r\nContent-Length: 1\r\n\r\n");
+  REQUIRE(client.wait_for("100 Continue\r\n\r\n"));
+  client.send("x");
+}
+
 TEST_CASE("a target in absolute form is the same request") {
   TestServer server;
   const auto body_of = [&](const std::string& target) {
@@ -121,6 +148,34 @@ TEST_CASE("who is turned away can read why, though the request was sent") {
     CHECK(answer.status == 429);
     CHECK(other.is_closed());
   }
+}
+
+TEST_CASE("who comes when no thread can be started can read why, and others later are served") {
+  TestServer server;
+  RawClient first(server.port());
+  first.send(get_request("/a"));
+  CHECK(first.answer().status == 200);
+  // No address space holds a stack of this size.
+  pthread_attr_t before;
+  REQUIRE(::pthread_getattr_default_np(&before) == 0);
+  pthread_attr_t huge;
+  REQUIRE(::pthread_getattr_default_np(&huge) == 0);
+  REQUIRE(::pthread_attr_setstacksize(&huge, size_t{1} << 47) == 0);
+  REQUIRE(::pthread_setattr_default_np(&huge) == 0);
+  for (int i = 0; i < 3; ++i) {
+    RawClient other(server.port());
+    other.send(get_request("/b"));
+    const RawAnswer answer = other.answer();
+    CHECK(answer.status == 429);
+    CHECK_THAT(answer.body, Catch::Contains("no thread"));
+    CHECK(other.is_closed());
+  }
+  REQUIRE(::pthread_setattr_default_np(&before) == 0);
+  first.send(get_request("/c"));
+  CHECK(first.answer().status == 200);
+  RawClient last(server.port());
+  last.send(get_request("/d"));
+  CHECK(last.answer().status == 200);
 }
 
 }  // namespace tgi::http

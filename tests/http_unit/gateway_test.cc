@@ -223,7 +223,13 @@ TEST_CASE("the key comes as a bearer's, or as Anthropic's clients send it") {
     return !served.gateway.on_headers(request_of("POST", "/v1/messages", {kJson, {name, value}}));
   };
   CHECK(passes("x-api-key", "secret"));
-  CHECK(passes("Authorization", "Bearer secret"));
+  for (const char* value : {"Bearer secret", "bearer secret", "BEARER secret", "Bearer  secret"}) {
+    CHECK(passes("Authorization", value));
+  }
+  for (const char* value : {"Bearer", "Bearer ", "Bearer Secret", "Bearersecret", "Bearer secret x",
+                            "Basic secret", "Bearer,secret"}) {
+    CHECK_FALSE(passes("Authorization", value));
+  }
   CHECK_FALSE(passes("x-api-key", "Bearer secret"));
   CHECK_FALSE(passes("x-api-key", ""));
   CHECK_FALSE(passes("Authorization", "secret"));

@@ -225,12 +225,20 @@ TEST_CASE("metrics: what generates nothing is an HTTP request alone") {
   record.status = 404;
   record.path = "/whatever/the/client/likes";
   metrics.observe(record);
+  RequestRecord known;
+  known.method = "DELETE";
+  known.route = "/v1/responses/{id}";
+  known.status = 200;
+  metrics.observe(known);
   const Scrape scrape = scrape_of(metrics);
   CHECK(value_of(scrape, "tgi_request_count") == 0);
   CHECK(value_of(scrape, "tgi_requests_running") == 0);
   CHECK(sum_of_failures(scrape) == 0);
   CHECK(value_of(scrape, "tgi_http_requests{method=\"other\",route=\"other\",status=\"404\"}") ==
         1);
+  CHECK(value_of(scrape,
+                 "tgi_http_requests{method=\"DELETE\",route=\"/v1/responses/"
+                 "{id}\",status=\"200\"}") == 1);
 }
 
 TEST_CASE("metrics: the daemon's families pass through") {
