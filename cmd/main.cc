@@ -18,6 +18,7 @@
 
 #include "base/build_commit.h"
 #include "base/color.h"
+#include "base/current_error.h"
 #include "base/error.h"
 #include "base/files/paths.h"
 #include "base/manual/help.h"
@@ -319,8 +320,8 @@ int run_command(const Command& command, Flags& flags) {
                                                            : code_row(stopped.code()).exit_status;
   } catch (const Error& error) {
     return end_with(error);
-  } catch (const std::exception& error) {
-    return end_with(Error(Code::kInternal, error.what()));
+  } catch (...) {
+    return end_with(current_error());
   }
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/build_commit.h"
 #include "base/color.h"
+#include "base/current_error.h"
 #include "base/descriptor_limit.h"
 #include "base/error.h"
 #include "base/files/paths.h"
@@ -138,11 +139,9 @@ int main(int argc, char** argv) {
     if (errno == EPIPE) return status;  // `| head -1`
     throw tgi::Error(errno == ENOSPC ? tgi::Code::kOutOfMemory : tgi::Code::kInvalidArgument,
                      "standard output is closed or can't be written");
-  } catch (const tgi::Error& error) {
+  } catch (...) {
+    const tgi::Error error = tgi::current_error();
     tgi::write_stderr(fmt::format("tgid: {}\n", error.what()));
     return tgi::code_row(error.code()).exit_status;
-  } catch (const std::exception& error) {
-    tgi::write_stderr(fmt::format("tgid: {}\n", error.what()));
-    return 1;
   }
 }

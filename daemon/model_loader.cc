@@ -7,6 +7,7 @@
 #include <new>
 #include <utility>
 
+#include "base/current_error.h"
 #include "base/log.h"
 #include "daemon/room_plan.h"
 
@@ -126,8 +127,8 @@ void ModelLoader::post(const LoadPtr& load, void (ModelLoader::*work)(const Load
       fail(load, error);
     } catch (const std::bad_alloc&) {
       fail(load, Error(Code::kOutOfMemory, "the daemon has no memory left for this model"));
-    } catch (const std::exception& error) {
-      fail(load, Error(Code::kInternal, error.what()));
+    } catch (...) {
+      fail(load, current_error());
     }
   };
   // Dropped only when stop() was called, and never under the lock: nothing is posted after that.

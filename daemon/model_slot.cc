@@ -9,6 +9,7 @@
 #include <optional>
 #include <thread>
 
+#include "base/current_error.h"
 #include "base/log.h"
 
 namespace tgi::daemon {
@@ -382,8 +383,8 @@ void ModelSlot::load(const ModelOptions& options, std::unique_ptr<PreparedModel>
     failure = error;
   } catch (const std::bad_alloc&) {
     failure.emplace(Code::kOutOfMemory, "the daemon has no memory left for this model");
-  } catch (const std::exception& error) {
-    failure.emplace(Code::kInternal, error.what());
+  } catch (...) {
+    failure = current_error();
   }
   if (before) failure = load_again(*before, path_before, *failure);
   if (phase() != "ready") set_failed(failure->what());

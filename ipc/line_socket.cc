@@ -74,6 +74,32 @@ void require_private_folder(const std::string& path) {
   }
 }
 
+// Who holds the lock, as take_lock() has written it; "": it can't be read.
+std::string holder_of(int lock) {
+  std::array<char, 32> text{};
+  const ssize_t count = ::pread(lock, text.data(), text.size() - 1, 0);
+  const std::string pid(text.data(), count > 0 ? static_cast<size_t>(count) : 0);
+  const bool is_pid = !pid.empty() && pid.find_first_not_of("0123456789") == std::string::npos;
+  return is_pid ? pid : "";
+}
+
+// What a command that starts a daemon takes for a lost race (ipc/start_daemon.cc).
+Error place_is_taken(const std::string& path, const std::string& holder) {
+  struct stat status {};
+  const std::string who = holder.empty() ? "" : fmt::format(" (pid {})", holder);
+  if (::lstat(path.c_str(), &status) == 0 || errno != ENOENT) {
+    return {Code::kOverloaded,
+            fmt::format("another daemon{} already listens at {}; stop it with `tgi stop`, or "
+                        "choose another place with --socket",
+                        who, path)};
+  }
+  return {Code::kOverloaded,
+          fmt::format("another daemon{} has the place {}, but no socket is there: it was removed, "
+                      "or is about to be made; if it stays so, end that daemon with `kill {}`, or "
+                      "choose another place with --socket",
+                      who, path, holder.empty() ? "PID" : holder)};
+}
+
 UniqueFd take_lock(const std::string& path) {
   const std::string lock_path = path + ".lock";
   UniqueFd lock(::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
@@ -81,11 +107,11 @@ UniqueFd take_lock(const std::string& path) {
     throw Error(Code::kInvalidArgument, fmt::format("{}: {}", lock_path, std::strerror(errno)));
   }
   if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
-    throw Error(Code::kOverloaded,
-                fmt::format("another daemon already listens at {}; stop it with `tgi stop`, or "
-                            "choose another place with --socket",
-                            path));
+    throw place_is_taken(path, holder_of(lock.get()));
   }
+  // For those who find it taken; without it they are told less.
+  const std::string pid = std::to_string(::getpid());
+  if (::ftruncate(lock.get(), 0) == 0) (void)!::pwrite(lock.get(), pid.data(), pid.size(), 0);
   return lock;
 }
 

@@ -30,6 +30,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kPollMs = 20;
 constexpr size_t kLogTailLines = 10;
+constexpr std::string_view kReasonBegin = "tgid: ";  // of the line that a daemon ends with
 
 bool is_executable(const std::string& path) {
   return std::filesystem::is_regular_file(path) && ::access(path.c_str(), X_OK) == 0;
@@ -115,14 +116,23 @@ StartedDaemon spawn_daemon(const std::string& socket_path, const std::vector<std
   return daemon;
 }
 
+// What the log says of this start: its last lines, or those up to the one that says why a daemon
+// ended, for others may write to the same log.
 std::string log_tail(const StartedDaemon& daemon) {
   std::ifstream log(daemon.log_path);
-  log.seekg(daemon.log_begin);
+  std::error_code error;
+  // A daemon that found it full has begun another one.
+  const bool is_another =
+      std::filesystem::file_size(daemon.log_path, error) < static_cast<uintmax_t>(daemon.log_begin);
+  if (!is_another) log.seekg(daemon.log_begin);
   std::vector<std::string> lines;
+  std::vector<std::string> up_to_reason;
   for (std::string line; std::getline(log, line);) {
     lines.push_back(line);
     if (lines.size() > kLogTailLines) lines.erase(lines.begin());
+    if (line.starts_with(kReasonBegin)) up_to_reason = lines;
   }
+  if (!up_to_reason.empty()) lines = std::move(up_to_reason);
   if (lines.empty()) return fmt::format("; its log {} says nothing", daemon.log_path);
   return fmt::format("; the end of its log {}:\n{}", daemon.log_path, fmt::join(lines, "\n"));
 }
@@ -159,6 +169,7 @@ Status wait_until_answering(const Client& client,
                             const StartOptions& options) {
   const auto deadline = Clock::now() + std::chrono::milliseconds(options.start_timeout_ms);
   const int lost_the_race = code_row(Code::kOverloaded).exit_status;
+  bool has_given_way = false;
   for (;;) {
     // Asked before the status: a daemon of another command may answer after ours has given way.
     const std::optional<int> ended = exit_of(daemon);
@@ -166,11 +177,13 @@ Status wait_until_answering(const Client& client,
     if (ended && !(WIFEXITED(*ended) && WEXITSTATUS(*ended) == lost_the_race)) {
       fail_ended(daemon, *ended);
     }
+    has_given_way = has_given_way || ended.has_value();
     if (Clock::now() > deadline) {
-      throw Error(
-          Code::kUnavailable,
-          fmt::format("{} was started, but does not answer at {} after {} ms{}", daemon.program,
-                      client.socket_path(), options.start_timeout_ms, log_tail(daemon)));
+      const std::string_view what =
+          has_given_way ? "found its place taken by a daemon that does" : "was started, but does";
+      throw Error(Code::kUnavailable,
+                  fmt::format("{} {} not answer at {} after {} ms{}", daemon.program, what,
+                              client.socket_path(), options.start_timeout_ms, log_tail(daemon)));
     }
     client.pause(kPollMs);
   }

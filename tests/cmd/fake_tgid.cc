@@ -1,6 +1,7 @@
 // A program that stands in for tgid where a test needs one to be started. How it behaves is told by
 // $FAKE_TGID: ready, slow (loads for a while), fail (ends before it listens), fail_loading (ends
-// while loading), bad_model, silent (never listens).
+// while loading), fail_among_others (others write to its log behind it), taken (another daemon has
+// its place), bad_model, silent (never listens).
 #include <unistd.h>
 
 #include <atomic>
@@ -58,6 +59,15 @@ int main(int argc, char** argv) {
   if (std::string(mode) == "fail") {
     std::fputs("level=error msg=\"no such device\"\n", stderr);
     return 5;
+  }
+  if (std::string(mode) == "fail_among_others") {
+    std::fputs("tgid: no such device\n", stderr);
+    for (int i = 0; i < 20; ++i) std::fputs("level=info msg=\"of another daemon\"\n", stderr);
+    return 5;
+  }
+  if (std::string(mode) == "taken") {
+    std::fputs("tgid: another daemon (pid 7) has the place\n", stderr);
+    return tgi::code_row(tgi::Code::kOverloaded).exit_status;
   }
   if (std::string(mode) == "silent") {
     std::this_thread::sleep_for(std::chrono::seconds(30));

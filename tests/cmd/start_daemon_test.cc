@@ -3,14 +3,17 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <future>
+#include <map>
 #include <set>
 #include <string>
 #include <thread>
 
 #include "ipc/client.h"
 #include "ipc/line_socket.h"
+#include "ipc/start_daemon.h"
 #include "tests/catch.h"
 #include "tests/cmd/run_tgi.h"
 
@@ -107,6 +110,33 @@ TEST_CASE("only the words of this start are reported, not those of earlier ones"
   const size_t first = ran.err.find("no such device");
   REQUIRE(first != std::string::npos);
   CHECK(ran.err.find("no such device", first + 1) == std::string::npos);
+}
+
+TEST_CASE("the reason is reported though others write to the same log behind it") {
+  const StartHome home("fail_among_others");
+  const Ran ran = home.start({"generate", "hi"});
+  CHECK(ran.exit_status == 8);
+  CHECK_THAT(ran.err,
+             Catch::Contains("tgid: no such device") && !Catch::Contains("of another daemon"));
+}
+
+TEST_CASE("a place that is taken by a daemon that does not answer is told as such") {
+  const StartHome home("taken");
+  const std::map<std::string, std::string> environment = {
+      {"TGI_DAEMON", std::string(TGI_BINARY_DIR) + "/bin/fake_tgid"},
+      {"FAKE_TGID", "taken"},
+      {"XDG_STATE_HOME", home.file("state")}};
+  for (const auto& [name, value] : environment) ::setenv(name.c_str(), value.c_str(), 1);
+  const ipc::Client client({.socket_path = home.socket()});
+  std::string message;
+  try {
+    ipc::prepare_daemon(client, {.start_timeout_ms = 300});
+  } catch (const Error& error) {
+    message = error.what();
+  }
+  for (const auto& [name, value] : environment) ::unsetenv(name.c_str());
+  CHECK_THAT(message, Catch::Contains("found its place taken by a daemon that does not answer") &&
+                          Catch::Contains("tgid: another daemon (pid 7)"));
 }
 
 TEST_CASE("a daemon that ends while loading is reported with its own words") {

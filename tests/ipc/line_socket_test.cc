@@ -1,6 +1,7 @@
 #include "ipc/line_socket.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -190,8 +191,22 @@ TEST_CASE("a second daemon at the same path is refused and the first keeps its s
   const UnixListener first = listen_unix(path);
   const Thrown thrown = thrown_by([&] { listen_unix(path); });
   CHECK(thrown.code == Code::kOverloaded);
-  CHECK_THAT(thrown.message, Catch::Contains(path) && Catch::Contains("another daemon"));
+  CHECK_THAT(thrown.message,
+             Catch::Contains(path) &&
+                 Catch::Contains(fmt::format("another daemon (pid {})", ::getpid())) &&
+                 Catch::Contains("`tgi stop`"));
   CHECK_NOTHROW(connect_unix(path));
+}
+
+TEST_CASE("a daemon whose socket was removed is named, for no command reaches it") {
+  const TempFolder folder;
+  const std::string path = folder.file("s");
+  const UnixListener first = listen_unix(path);
+  ::unlink(path.c_str());
+  const Thrown thrown = thrown_by([&] { listen_unix(path); });
+  CHECK(thrown.code == Code::kOverloaded);
+  CHECK_THAT(thrown.message, Catch::Contains("no socket is there") &&
+                                 Catch::Contains(fmt::format("`kill {}`", ::getpid())));
 }
 
 TEST_CASE("of many daemons that start at once on a stale socket exactly one wins") {
