@@ -54,7 +54,8 @@ void write_new(const std::string& path, off_t& seen, Output& out) {
 void add_logs_flags(CLI::App& app, LogsFlags& flags) {
   app.footer(
       "Reads the file tgid.log in the state folder, to which a daemon writes that a command has "
-      "started. One that was started in another way, by systemd for example, writes where that "
+      "started. Of more than 64 MiB the older part is put aside as tgid.log.1, in place of the "
+      "one before. One that was started in another way, by systemd for example, writes where that "
       "leads: `journalctl -u tgid`.");
   app.add_flag("-f,--follow", flags.follow, "go on with what comes, until Ctrl-C");
   app.add_option("-n,--lines", flags.lines, "only so many lines at the end; default all")

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -16,6 +17,7 @@
 #include "base/log.h"
 #include "daemon/installed_models.h"
 #include "ipc/socket_access.h"
+#include "ipc/start_daemon.h"
 
 namespace tgi::daemon {
 namespace {
@@ -33,6 +35,7 @@ constexpr std::chrono::seconds kFlushGrace{2};  // for the last lines when the d
 constexpr std::chrono::seconds kTeardown{15};   // freeing the model after that, at most
 constexpr int kTickMs = 250;                    // while something has a deadline
 constexpr std::chrono::milliseconds kAcceptPause{200};  // after no client could be taken
+constexpr off_t kMostLogBytes = off_t{64} << 20;        // and as much of what was before
 
 UniqueFd block_signals() {
   std::signal(SIGPIPE, SIG_IGN);
@@ -58,6 +61,7 @@ std::vector<ModelOptions> models_at_start(const Options& options) {
 
 Server::Server(const Options& options)
     : options_(options),
+      log_file_(ipc::daemon_log_path(), STDERR_FILENO, kMostLogBytes),
       signals_(block_signals()),
       inherited_(take_inherited_listener()),
       access_(options, inherited_.has_value()),
@@ -148,6 +152,7 @@ int Server::run() {
     look_after_sessions();
     look_again_in_ = loader_->look(std::chrono::steady_clock::now());
     tell_manager();
+    log_file_.look(std::chrono::steady_clock::now());
     // The engine has answered everybody; a device that failed needs a new process.
     if (device_lost_) begin_stop();
   }

@@ -18,6 +18,7 @@
 #include "daemon/access.h"
 #include "daemon/dispatch.h"
 #include "daemon/jobs.h"
+#include "daemon/log_file.h"
 #include "daemon/model_host.h"
 #include "daemon/model_loader.h"
 #include "daemon/options.h"
@@ -65,6 +66,7 @@ class Server {
   ServiceManager manager_;
   std::map<std::string, ProgressWatch> progress_;  // by the model's name
   bool gets_on_ = true;                            // the engine does, as far as progress_ saw
+  LogFile log_file_;
   UniqueFd signals_;
   std::optional<UniqueFd> inherited_;  // moved into listener_; whether there was one stays known
   AccessRules access_;
