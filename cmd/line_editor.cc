@@ -20,23 +20,28 @@
 #include "base/color.h"
 #include "base/error.h"
 #include "base/files/paths.h"
+#include "cmd/editor_keys.h"
 
 namespace tgi {
 namespace {
 
 constexpr int kHistorySize = 1000;
 
-enum class Ready { kInput, kCancelled };
+enum class Ready { kInput, kCancelled, kSignal };
 
-Ready wait_for_input(int cancel_fd) {
-  std::array<pollfd, 2> fds = {{{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0},
-                                {.fd = cancel_fd, .events = POLLIN, .revents = 0}}};
+// `signal_fd`: of EditorSignals, or -1.
+Ready wait_for_input(int cancel_fd, int signal_fd) {
+  std::array<pollfd, 3> fds = {{{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0},
+                                {.fd = cancel_fd, .events = POLLIN, .revents = 0},
+                                {.fd = signal_fd, .events = POLLIN, .revents = 0}}};
   for (;;) {
     const int count = ::poll(fds.data(), fds.size(), -1);
     if (count < 0 && errno != EINTR) {
       throw Error(Code::kInternal, fmt::format("poll: {}", std::strerror(errno)));
     }
-    if (count > 0) return (fds[1].revents & POLLIN) != 0 ? Ready::kCancelled : Ready::kInput;
+    if (count <= 0) continue;
+    if ((fds[2].revents & POLLIN) != 0) return Ready::kSignal;
+    return (fds[1].revents & POLLIN) != 0 ? Ready::kCancelled : Ready::kInput;
   }
 }
 
@@ -90,7 +95,7 @@ ReadLine PlainLines::read(const std::string& /*prompt*/) {
       if (buffer_.empty()) return {.kind = ReadLine::Kind::kEnd, .text = ""};
       return {.kind = ReadLine::Kind::kLine, .text = std::exchange(buffer_, "")};
     }
-    if (wait_for_input(cancel_fd_) == Ready::kCancelled) {
+    if (wait_for_input(cancel_fd_, -1) == Ready::kCancelled) {
       return {.kind = ReadLine::Kind::kInterrupted, .text = ""};
     }
     std::array<char, 4096> bytes;
@@ -117,8 +122,8 @@ LineEditor::LineEditor(std::string history_path, int cancel_fd)
   ::el_set(editor_.get(), EL_PROMPT, &LineEditor::give_prompt);
   ::el_set(editor_.get(), EL_EDITOR, "emacs");
   ::el_set(editor_.get(), EL_HIST, ::history, history_.get());
-  ::el_set(editor_.get(), EL_SIGNAL, 1);  // Ctrl-Z and a death give the terminal back as it was
   ::el_set(editor_.get(), EL_GETCFN, &LineEditor::read_character);
+  if (knows_sequences()) bind_keys(editor_.get());
   ::el_source(editor_.get(), nullptr);  // ~/.editrc, where there is one
   if (knows_sequences()) {
     // As wide characters: of narrow ones it makes copies that nobody frees.
@@ -165,9 +170,14 @@ int LineEditor::read_character(EditLine* editor, wchar_t* out) {
   ::el_get(editor, EL_CLIENTDATA, &self);
   std::mbstate_t state{};
   for (;;) {
-    if (wait_for_input(self->cancel_fd_) == Ready::kCancelled) {
+    const Ready ready = wait_for_input(self->cancel_fd_, self->signals_->fd());
+    if (ready == Ready::kCancelled) {
       self->interrupted_ = true;
       return -1;
+    }
+    if (ready == Ready::kSignal) {
+      self->heed_signals();
+      continue;
     }
     char byte = 0;
     const ssize_t count = read_bytes(&byte, 1);
@@ -182,15 +192,35 @@ int LineEditor::read_character(EditLine* editor, wchar_t* out) {
   }
 }
 
+// A new size is all that the editor has to know. For all others the terminal is given back before:
+// whoever stops us, as Ctrl-Z does, may have used it when we go on, and then it is taken and the
+// line drawn again.
+void LineEditor::heed_signals() {
+  while (const std::optional<int> signal = signals_->next()) {
+    if (*signal == SIGWINCH) {
+      ::el_resize(editor_.get());
+      continue;
+    }
+    if (knows_sequences()) put(kPasteOff);
+    ::el_set(editor_.get(), EL_PREP_TERM, 0);
+    EditorSignals::obey(*signal);
+    ::el_set(editor_.get(), EL_PREP_TERM, 1);
+    if (knows_sequences()) put(kPasteOn);
+    ::el_set(editor_.get(), EL_REFRESH);
+  }
+}
+
 ReadLine LineEditor::read(const std::string& prompt) {
   prompt_ = prompt;
   interrupted_ = false;
   int count = 0;
   const char* line = nullptr;
   if (!is_at_typed_end() && !is_readable(cancel_fd_)) {
+    signals_.emplace();
     if (knows_sequences()) put(kPasteOn);
     line = ::el_gets(editor_.get(), &count);
     if (knows_sequences()) put(kPasteOff);
+    signals_.reset();
   }
   // Ctrl-C empties the terminal's queue, which looks like Ctrl-D to whoever had seen it filled: it
   // never ends the input. What was typed ahead goes with the line.

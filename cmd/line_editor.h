@@ -10,6 +10,8 @@
 #include <optional>
 #include <string>
 
+#include "cmd/editor_signals.h"
+
 namespace tgi {
 
 struct ReadLine {
@@ -53,6 +55,7 @@ class LineEditor final : public LineSource {
   static char* give_prompt(EditLine* editor);
   static int read_character(EditLine* editor, wchar_t* out);
   static unsigned char insert_paste(EditLine* editor, wint_t key);
+  void heed_signals();
   void load_history();
   void save_history();
 
@@ -60,6 +63,7 @@ class LineEditor final : public LineSource {
   const int cancel_fd_;
   std::unique_ptr<History, void (*)(History*)> history_;
   std::unique_ptr<EditLine, void (*)(EditLine*)> editor_;
+  std::optional<EditorSignals> signals_;  // while a line is read
   std::string prompt_;
   std::string problem_;
   bool interrupted_ = false;

@@ -1,5 +1,8 @@
 // Chat on a pseudo-terminal: pastes, Ctrl-C between turns, and what the commands say there.
+#include <sys/wait.h>
+
 #include <atomic>
+#include <csignal>
 #include <string>
 #include <vector>
 
@@ -54,6 +57,80 @@ TEST_CASE("what a terminal pastes is one turn, whatever lines it has") {
   const auto requests = generated(daemon);
   REQUIRE(requests.size() == 1);
   CHECK(requests[0]["messages"].back()["content"] == "look: int f() {\n\treturn 1;\n} ok?");
+}
+
+TEST_CASE("a chat that is stopped and goes on has its line, its keys and its pastes again") {
+  const Home home;
+  const FakeDaemon daemon(home.socket(), ready_model(echo));
+  Process chat(home, on_terminal({"chat"}), Process::Kind::kTerminal);
+  REQUIRE(prompts(chat));
+  chat.write("abc");
+  REQUIRE(chat.wait_for_output("abc"));
+  for (int i = 0; i < 3; ++i) {
+    ::kill(chat.pid(), SIGSTOP);
+    int status = 0;
+    REQUIRE(::waitpid(chat.pid(), &status, WUNTRACED) == chat.pid());
+    REQUIRE(WIFSTOPPED(status));
+    chat.take_lines();  // as a shell makes it for its commands
+    ::kill(chat.pid(), SIGCONT);
+    REQUIRE(chat.wait_for_output("\x1b[?2004h"));
+    REQUIRE(chat.wait_for_output(">>> abc"));
+    REQUIRE(chat.wait_for_keys());
+  }
+  // Ctrl-Z stops nobody here, for nobody could make it go on; it loses nothing either.
+  for (int i = 0; i < 2; ++i) {
+    chat.write("\x1a");
+    REQUIRE(chat.wait_for_output("\x1b[?2004l"));
+    REQUIRE(chat.wait_for_output(">>> abc"));
+    REQUIRE(chat.wait_for_keys());
+  }
+  chat.write("\x01-\x05");  // to the line's begin and back to its end
+  REQUIRE(chat.wait_for_output("-"));
+  chat.write("\x1b[200~d\re\x1b[201~\n");
+  REQUIRE(prompts(chat));
+  chat.write("/bye\n");
+  CHECK(chat.wait() == 0);
+  const auto requests = generated(daemon);
+  REQUIRE(requests.size() == 1);
+  CHECK(requests[0]["messages"].back()["content"] == "-abcd\ne");
+}
+
+TEST_CASE("a chat that a signal ends turns the terminal's marks of pastes off again") {
+  const Home home;
+  const FakeDaemon daemon(home.socket(), ready_model(echo));
+  for (const int signal : {SIGTERM, SIGHUP, SIGQUIT}) {
+    Process chat(home, on_terminal({"chat"}), Process::Kind::kTerminal);
+    REQUIRE(prompts(chat));
+    ::kill(chat.pid(), signal);
+    CHECK(chat.wait_for_output("\x1b[?2004l"));
+    CHECK(chat.wait() == 128 + signal);
+    CHECK(chat.takes_lines());
+  }
+}
+
+TEST_CASE("keys move by words and to the ends, and those without a meaning write nothing") {
+  const Home home;
+  const FakeDaemon daemon(home.socket(), ready_model(echo));
+  Process chat(home, on_terminal({"chat"}), Process::Kind::kTerminal);
+  REQUIRE(prompts(chat));
+  std::string typed = "one two three";
+  typed += "\x1b[1;5D\x1b[1;3D";  // Ctrl and Alt with the left arrow: before two
+  typed += "A";
+  typed += "\x1b[1;5C";  // Ctrl and the right arrow: behind two
+  typed += "B";
+  typed += "\x1b[1~C\x1b[4~D";  // Home and End of a terminal that tells them by numbers
+  typed += "\x1b[7~E\x1b[8~F";
+  typed += "\x1b[1;2DG";          // Shift changes nothing
+  typed += "\x1b[1;5H\x1b[3;5~";  // Ctrl and Delete at the begin: one word
+  // Page up and down, Insert, function keys, Shift and Tab.
+  typed += "\x1b[5~\x1b[6~\x1b[2~\x1b[15~\x1b[24~\x1b[1;5P\x1b[21;2~\x1b[5;5~\x1b[Z";
+  chat.write(typed + "\n");
+  REQUIRE(prompts(chat));
+  chat.write("/bye\n");
+  CHECK(chat.wait() == 0);
+  const auto requests = generated(daemon);
+  REQUIRE(requests.size() == 1);
+  CHECK(requests[0]["messages"].back()["content"] == " AtwoB threeDGF");
 }
 
 TEST_CASE("Ctrl-C while typed-ahead lines are answered keeps the chat and what was said") {

@@ -232,6 +232,13 @@ bool Process::takes_lines() const {
   return (mode.c_lflag & ICANON) != 0 && (mode.c_lflag & ECHO) != 0;
 }
 
+void Process::take_lines() const {
+  termios mode{};
+  require(::tcgetattr(output_.get(), &mode) == 0);
+  mode.c_lflag |= ICANON | ECHO;
+  require(::tcsetattr(output_.get(), TCSANOW, &mode) == 0);
+}
+
 bool Process::wait_for_keys() {
   for (int i = 0; i < kPatienceMs; ++i) {
     if (!takes_lines()) return true;

@@ -64,6 +64,7 @@ class Process {
   // On a terminal: until the editor takes single keys; before that Ctrl-D has another meaning.
   bool wait_for_keys();
   bool takes_lines() const;  // on a terminal: as it is for a shell's commands
+  void take_lines() const;   // makes it so
   std::string read_to_end();
   const std::string& output() const { return collected_; }
   int wait();
