@@ -102,6 +102,12 @@ ToolsAsked tools_of(const ToolFields& fields, bool supports_grammars) {
   if (has_tools && !fields.tools->is_array()) {
     fail_body_type("tools", "an array of objects", *fields.tools);
   }
+  // Mistral's word, where no tool is called so.
+  if (fields.tool_choice && *fields.tool_choice == OrderedJson("any") &&
+      !(has_tools && has_tool(*fields.tools, "any"))) {
+    out.choice->mode = "required";
+    out.choice->names.clear();
+  }
   if (out.choice && out.choice->mode == "none") return out;  // as if there were none
   if (out.choice) {
     for (const std::string& name : out.choice->names) {

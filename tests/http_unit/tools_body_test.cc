@@ -45,7 +45,7 @@ TEST_CASE("every spelling of tool_choice comes to a mode and names") {
   };
   const Row row = GENERATE(
       Row{R"("auto")", "auto", {}, true}, Row{R"("required")", "required", {}, true},
-      Row{R"("look")", "required", {"look"}, false},
+      Row{R"("any")", "required", {}, true}, Row{R"("look")", "required", {"look"}, false},
       Row{R"({"type":"function","function":{"name":"ping"}})", "required", {"ping"}, false},
       Row{R"({"type":"function","name":"ping"})", "required", {"ping"}, false},
       Row{R"({"type":null,"function":{"name":"ping"}})", "required", {"ping"}, false},
@@ -71,6 +71,13 @@ TEST_CASE("every spelling of tool_choice comes to a mode and names") {
   CHECK(out.parallel == row.parallel);
   REQUIRE(out.tools);
   CHECK(out.tools->size() == 2);
+}
+
+TEST_CASE("a tool may be called as the word that asks for any of them") {
+  const ToolsAsked out = asked(R"("any")", R"([{"type":"function","function":{"name":"any"}}])");
+  CHECK(out.choice->names == std::vector<std::string>{"any"});
+  CHECK_FALSE(out.parallel);
+  CHECK_THAT(refusal(R"("any")", "[]"), Catch::Contains("there are no tools"));
 }
 
 TEST_CASE("none and no tools are as if nothing had been said of tools") {
