@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "engine/model/adapter_sites.h"
+#include "engine/model/rank_ranges.h"
 #include "engine/model/rank_view.h"
 
 namespace tgi {

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "engine/model/adapter_sites.h"
+#include "engine/model/rank_ranges.h"
 
 namespace tgi {
 namespace {

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "engine/model/adapter_sites.h"
 #include "engine/model/host_weights.h"
+#include "engine/model/rank_ranges.h"
 #include "engine/model/rank_view.h"
 #include "engine/model/storage_plan.h"
 #include "engine/model/tensor_table.h"

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "engine/model/model_weights.h"
+#include "engine/model/rank_ranges.h"
 #include "engine/model/storage_plan.h"
 #include "engine/model/tensor_table.h"
 #include "engine/model/weight_layout.h"

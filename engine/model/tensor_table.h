@@ -1,5 +1,5 @@
-// The tensors that a model consists of, with names and sizes filled in, and how a rank's share of
-// each is cut. From the config alone: no checkpoint is looked at here.
+// The tensors that a model consists of, with names and sizes filled in. From the config alone: no
+// checkpoint is looked at here.
 #pragma once
 
 #include <array>
@@ -85,16 +85,5 @@ int64_t count_stored_parameters(const TensorTable& table);
 
 // What the head reads is not the normed stream, but what a matrix made of it.
 bool has_matrix_before_head(const LoadedConfig& model);
-
-// Throws kInvalidArgument when heads or intermediate_size can't be dealt out evenly.
-void check_world_size(const ModelConfig& config, int world_size);
-
-// The rank's part of a dimension of this kind in that layer (-1: in none): one range, or one within
-// each of q, k and v for the fused kind. REQUIRES: check_world_size.
-std::vector<Range> rank_ranges(
-    Dim dim, const ModelConfig& config, int32_t layer, int rank, int world_size);
-
-// All of the dimension, as one range per part.
-std::vector<Range> whole_range(int64_t size);
 
 }  // namespace tgi

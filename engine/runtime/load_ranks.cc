@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "engine/model/rank_ranges.h"
 #include "engine/model/state_layout.h"
 #include "engine/model/tensor_table.h"
 

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "engine/model/adapter_sites.h"
+#include "engine/model/rank_ranges.h"
 #include "tests/catch.h"
 #include "tests/lora/adapter_builder.h"
 #include "tests/model/fake_device.h"

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/model/architecture.h"
+#include "engine/model/rank_ranges.h"
 #include "engine/model/state_layout.h"
 #include "engine/model/tensor_table.h"
 #include "tests/catch.h"

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "engine/model/rank_ranges.h"
 #include "engine/model/weight_check.h"
 #include "tests/catch.h"
 #include "tests/model/model_files.h"

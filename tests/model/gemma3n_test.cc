@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "engine/model/rank_ranges.h"
 #include "engine/model/tensor_table.h"
 #include "tests/catch.h"
 #include "tests/model/config_refusal.h"

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "engine/model/kv_plan.h"
+#include "engine/model/rank_ranges.h"
 #include "engine/model/state_layout.h"
 #include "engine/model/tensor_table.h"
 #include "tests/catch.h"

@@ -8,6 +8,7 @@
 
 #include "engine/model/architecture.h"
 #include "engine/model/kv_plan.h"
+#include "engine/model/rank_ranges.h"
 #include "engine/model/tensor_table.h"
 #include "tests/catch.h"
 #include "tests/model/config_refusal.h"

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "engine/lora/adapter_parts.h"
+#include "engine/model/rank_ranges.h"
 #include "tests/promises/engine_fixture.h"
 #include "tests/promises/golden_logits.h"
 #include "tests/temp_folder.h"

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "engine/model/rank_ranges.h"
 #include "engine/model/tensor_table.h"
 #include "engine/runtime/demo_model.h"
 #include "tests/model/model_files.h"

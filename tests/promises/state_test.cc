@@ -2,6 +2,7 @@
 #include <string>
 
 #include "engine/cpu/cpu_backend.h"
+#include "engine/model/rank_ranges.h"
 #include "engine/model/tensor_table.h"
 #include "tests/promises/engine_fixture.h"
 
