@@ -25,7 +25,7 @@
 namespace tgi {
 namespace {
 
-constexpr int64_t kMaxRank = 1 << 16;
+constexpr int64_t kMaxShortRow = 1 << 16;
 constexpr int64_t kMaxTokensPerEntry = 1 << 12;
 constexpr double kRotatedPart = 64.0 / 512.0;
 constexpr auto kRopeTypes = std::to_array<std::string_view>({"main", "compress"});
@@ -129,11 +129,11 @@ void read_attention(const JsonReader& config, ModelConfig& model) {
   LatentConfig& latent = model.latent;
   latent.rank = model.head_dim;
   latent.value_dim = model.head_dim;
-  latent.query_rank = read_size(config, "q_lora_rank", 1024, kMaxRank);
+  latent.query_rank = read_size(config, "q_lora_rank", 1024, kMaxShortRow);
   latent.norm_eps = model.norm_eps;
   EntriesConfig& entries = model.entries;
-  entries.output_groups = read_size(config, "o_groups", 8, kMaxRank);
-  entries.output_rank = read_size(config, "o_lora_rank", 1024, kMaxRank);
+  entries.output_groups = read_size(config, "o_groups", 8, kMaxShortRow);
+  entries.output_rank = read_size(config, "o_lora_rank", 1024, kMaxShortRow);
   if (model.num_heads % entries.output_groups != 0) {
     refuse_entry(config, "o_groups",
                  fmt::format("{} heads can't be cut into {} groups evenly", model.num_heads,

@@ -24,7 +24,7 @@ namespace tgi {
 namespace {
 
 constexpr std::string_view kSparseFields = "sparse_attention_config";
-constexpr std::string_view kSparse = "minimax_m3_sparse";
+constexpr std::string_view kSparseAttention = "minimax_m3_sparse";
 
 // What published files say in an object of its own.
 constexpr auto kSparseSpellings = std::to_array<FieldAlias>({
@@ -58,25 +58,25 @@ Json with_own_minimax_spelling(const JsonReader& config) {
   }
   sparse.refuse_unknown(known);
   if (!config.has("layer_types")) {
-    name_layers(sparse, "sparse_attention_freq", "layer_types", "full_attention", kSparse.data(),
-                out);
+    name_layers(sparse, "sparse_attention_freq", "layer_types", "full_attention",
+                kSparseAttention.data(), out);
   }
   return out;
 }
 
 // False where no layer chooses.
-bool read_sparse_layers(const JsonReader& config, ModelConfig& model) {
+bool read_sparse_attention_layers(const JsonReader& config, ModelConfig& model) {
   if (!config.has("layer_types")) return false;
   const std::vector<std::string> types = read_layer_names(config, "layer_types", model);
   for (size_t i = 0; i < types.size(); ++i) {
-    if (types[i] != "full_attention" && types[i] != kSparse) {
+    if (types[i] != "full_attention" && types[i] != kSparseAttention) {
       throw Error(Code::kInvalidArgument,
                   fmt::format("{}: entry {}: expected full_attention or {}, got '{}'",
-                              config.path_of("layer_types"), i, kSparse, types[i]));
+                              config.path_of("layer_types"), i, kSparseAttention, types[i]));
     }
-    if (types[i] == kSparse) model.layers[i].seen = SeenTokens::kOwnChoice;
+    if (types[i] == kSparseAttention) model.layers[i].seen = SeenTokens::kOwnChoice;
   }
-  return std::ranges::find(types, kSparse) != types.end();
+  return std::ranges::find(types, kSparseAttention) != types.end();
 }
 
 void read_choice_of_blocks(const JsonReader& config, ModelConfig& model) {
@@ -87,7 +87,7 @@ void read_choice_of_blocks(const JsonReader& config, ModelConfig& model) {
                 fmt::format("{}: expected 0 to {}, got {}", config.path_of("index_local_blocks"),
                             kMaxPositions, local_blocks));
   }
-  if (!read_sparse_layers(config, model)) return;
+  if (!read_sparse_attention_layers(config, model)) return;
   read_indexer(config, {.default_num_heads = 4, .default_top_k = 16, .top_k = "index_topk_blocks"},
                model);
   IndexerConfig& indexer = model.indexer;

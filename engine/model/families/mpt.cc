@@ -68,7 +68,7 @@ float read_limit(const JsonReader& config, std::string_view key) {
   return static_cast<float>(value);
 }
 
-void read_attention(const JsonReader& config, ModelConfig& model) {
+void read_attn_config(const JsonReader& config, ModelConfig& model) {
   refuse_unknown_fields(config, kMptAttentionFields, generic_fields(), "MPT's attention");
   model.qkv_clip = read_limit(config, "clip_qkv");
   if (config.has("softmax_scale")) model.attention_scale = read_limit(config, "softmax_scale");
@@ -98,9 +98,9 @@ ModelConfig read_mpt(const JsonReader& config) {
   model.norm_kind = NormKind::kLayer;
   model.gated_mlp = false;
   const Json none = Json::object();
-  read_attention(config.has("attn_config") ? config.object("attn_config")
-                                           : JsonReader(none, config.path_of("attn_config")),
-                 model);
+  read_attn_config(config.has("attn_config") ? config.object("attn_config")
+                                             : JsonReader(none, config.path_of("attn_config")),
+                   model);
   return model;
 }
 

@@ -40,7 +40,7 @@ void read_muse_windows(const JsonReader& config, ModelConfig& model) {
 }
 
 // The list says which layers are rotated; the base is that of rope_parameters for all of them.
-void read_rotated_layers(const JsonReader& config, ModelConfig& model) {
+void read_rotating_bases(const JsonReader& config, ModelConfig& model) {
   const JsonReader rope = config.has("rope_parameters") ? config.object("rope_parameters") : config;
   const double base = rope.number_or("rope_theta", 10000.0);
   const Json* const bases =
@@ -85,7 +85,7 @@ ModelConfig read_muse_glimmer(const JsonReader& config) {
   model.logit_softcap = read_positive(config, "final_logit_softcapping", 20.0);
   read_muse_windows(config, model);
   read_rope(config, model);
-  read_rotated_layers(config, model);
+  read_rotating_bases(config, model);
   for (LayerPlan& layer : model.layers) layer.divides_qk = true;
   return model;
 }

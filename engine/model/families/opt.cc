@@ -86,16 +86,16 @@ constexpr bool is_after_another(const ModelConfig& config, int32_t layer) {
   return config.residual_after_norm && layer > 0;
 }
 
-constexpr bool is_projected(const ModelConfig& config, int32_t /*layer*/) {
+constexpr bool has_projections(const ModelConfig& config, int32_t /*layer*/) {
   return config.embedding_size > 0;
 }
 
 constexpr auto kOptTensors = std::to_array<TensorSpec>({
     {Role::kTokenEmbedding, "model.decoder.embed_tokens.weight", Dim::kVocab, Dim::kEmbedding},
     {Role::kEmbeddingIn, "model.decoder.project_in.weight", Dim::kHidden, Dim::kEmbedding,
-     Split::kNone, is_projected},
+     Split::kNone, has_projections},
     {Role::kHeadIn, "model.decoder.project_out.weight", Dim::kEmbedding, Dim::kHidden, Split::kNone,
-     is_projected},
+     has_projections},
     {Role::kPositionEmbedding, "model.decoder.embed_positions.weight", Dim::kPositions,
      Dim::kHidden},
     {Role::kFinalNorm, "model.decoder.final_layer_norm.weight", Dim::kOne, Dim::kHidden,

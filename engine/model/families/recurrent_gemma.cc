@@ -21,7 +21,7 @@
 namespace tgi {
 namespace {
 
-constexpr auto kRopeTypes = std::to_array<std::string_view>({"default"});
+constexpr auto kAttentionRopeTypes = std::to_array<std::string_view>({"default"});
 
 // Layers are of these kinds in turns.
 void read_block_types(const JsonReader& config, ModelConfig& model) {
@@ -95,7 +95,8 @@ ModelConfig read_recurrent_gemma(const JsonReader& config) {
   for (LayerPlan& layer : model.layers) {
     if (layer.has_attention) layer.sliding_window = window;
   }
-  read_rope(config, model, {.takes_partial = true, .default_partial = 0.5, .types = kRopeTypes});
+  read_rope(config, model,
+            {.takes_partial = true, .default_partial = 0.5, .types = kAttentionRopeTypes});
   return model;
 }
 

@@ -22,7 +22,7 @@
 namespace tgi {
 namespace {
 
-constexpr std::string_view kLayers = "layers_block_type";
+constexpr std::string_view kLayerKinds = "layers_block_type";
 constexpr std::string_view kHeadDim = "attention_head_dim";
 constexpr int64_t kLongContext = 16384;
 
@@ -35,16 +35,16 @@ Json with_derived_fields(const JsonReader& config) {
   if (!config.has(kHeadDim) && num_heads > 0 && hidden > 0 && hidden <= kMaxHiddenSize)
     out[std::string(kHeadDim)] = 2 * hidden / num_heads;
   if (config.boolean_or("use_long_context", false)) out["max_position_embeddings"] = kLongContext;
-  if (config.has(kLayers)) return out;
+  if (config.has(kLayerKinds)) return out;
   std::vector<std::string> layers(54, "linear_attention");
   for (const size_t hybrid : {6, 12, 18, 24, 30, 36, 42, 47, 51}) layers[hybrid] = "hybrid";
-  out[std::string(kLayers)] = layers;
+  out[std::string(kLayerKinds)] = layers;
   return out;
 }
 
 // The first layers with a block have those that are stored.
 void read_blocks(const JsonReader& config, ModelConfig& model) {
-  read_mixer_types(config, kLayers,
+  read_mixer_types(config, kLayerKinds,
                    {.attention = "hybrid", .state = "linear_attention", .old_state = "mamba"},
                    model);
   const int32_t num_stored = read_size(config, "num_mem_blocks", 1, kMaxLayers);
