@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 #include <optional>
 #include <set>
 #include <sstream>
 
+#include "base/ascii.h"
 #include "base/error.h"
 #include "cmd/download/fetch_model.h"
 #include "cmd/launcher_flags.h"
@@ -50,8 +50,7 @@ std::vector<std::string> split_commas(const std::string& text) {
 }
 
 bool is_fixed_value(const LauncherRow& row, const std::string& value) {
-  std::string wanted = value;
-  for (char& c : wanted) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const std::string wanted = ascii_lower(value);
   std::istringstream values{std::string(row.fixed)};
   for (std::string fixed; values >> fixed;) {
     if (fixed == wanted) return true;

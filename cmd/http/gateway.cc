@@ -7,6 +7,7 @@
 #include <cctype>
 #include <numeric>
 
+#include "base/ascii.h"
 #include "cmd/http/generation.h"
 #include "cmd/http/info_api.h"
 #include "cmd/http/model_choice.h"
@@ -151,8 +152,7 @@ bool is_header_list(std::string_view names) {
 }
 
 bool is_json(std::string_view content_type) {
-  std::string kind(content_type.substr(0, content_type.find(';')));
-  for (char& c : kind) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  std::string kind = ascii_lower(content_type.substr(0, content_type.find(';')));
   while (kind.ends_with(' ')) kind.pop_back();
   return kind == "application/json" ||
          (kind.starts_with("application/") && kind.ends_with("+json"));
@@ -161,13 +161,9 @@ bool is_json(std::string_view content_type) {
 // The secret behind the scheme, which has no case (RFC 9110, section 11.1); "": it is another one.
 std::string_view bearer_of(std::string_view authorization) {
   constexpr std::string_view kScheme = "bearer ";
-  const std::string_view given = authorization.substr(0, kScheme.size());
-  const auto same = [](char a, char b) {
-    return std::tolower(static_cast<unsigned char>(a)) == static_cast<unsigned char>(b);
-  };
-  if (!std::ranges::equal(given, kScheme, same)) return {};
+  if (ascii_lower(authorization.substr(0, kScheme.size())) != kScheme) return {};
   authorization.remove_prefix(
-      std::min(authorization.find_first_not_of(' ', given.size()), authorization.size()));
+      std::min(authorization.find_first_not_of(' ', kScheme.size()), authorization.size()));
   return authorization;
 }
 

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -17,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/ascii.h"
 #include "cmd/http/framing.h"
 #include "cmd/http/request_filter.h"
 
@@ -72,8 +72,7 @@ constexpr std::array kDecoded = {
 // 8.4.1) and Expect (10.1.1).
 void lower_value(httplib::Request& request, const char* name) {
   if (!request.has_header(name)) return;
-  std::string value = request.get_header_value(name);
-  for (char& c : value) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  std::string value = ascii_lower(request.get_header_value(name));
   if (value == "x-gzip") value = "gzip";  // RFC 9110, section 8.4.1.3
   request.headers.erase(name);
   request.set_header(name, value);

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/ascii.h"
 #include "base/error.h"
 #include "base/files/preset_files.h"
 #include "cmd/http/adapters.h"
@@ -44,9 +45,7 @@ std::string parameter_size(int64_t count) {
 
 // "LlamaForCausalLM" is of the family llama.
 std::string family_of(const std::string& architecture) {
-  std::string out = architecture.substr(0, architecture.find("For"));
-  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return out;
+  return ascii_lower(architecture.substr(0, architecture.find("For")));
 }
 
 std::string upper(std::string text) {

@@ -1,10 +1,10 @@
 // The OpenAPI document: routes from the route table, bodies from the tables they are read with.
 #include <array>
-#include <cctype>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/ascii.h"
 #include "cmd/http/answer_schemas.h"
 #include "cmd/http/anthropic_body.h"
 #include "cmd/http/item_schemas.h"
@@ -214,8 +214,7 @@ OrderedJson describe(const Route& route, const std::string& path) {
 OrderedJson openapi_document() {
   OrderedJson paths = OrderedJson::object();
   for (const Route& route : route_table()) {
-    std::string method(route.method);
-    for (char& c : method) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    const std::string method = ascii_lower(route.method);
     for (const std::string& path : paths_of(route)) paths[path][method] = describe(route, path);
   }
   return {{"openapi", "3.0.3"},
