@@ -22,8 +22,8 @@
 namespace tgi {
 namespace {
 
-constexpr std::string_view kPattern = "hybrid_override_pattern";
-constexpr std::string_view kTypes = "layers_block_type";
+constexpr std::string_view kBlockPattern = "hybrid_override_pattern";
+constexpr std::string_view kBlockWords = "layers_block_type";
 
 struct BlockType {
   char letter;
@@ -60,19 +60,19 @@ std::vector<LayerPlan> read_blocks(const JsonReader& config) {
     }
     fail_block(config.path_of(key), got);
   };
-  for (const std::string& type : config.strings_or_empty(kTypes)) add(kTypes, type);
+  for (const std::string& type : config.strings_or_empty(kBlockWords)) add(kBlockWords, type);
   const std::vector<LayerPlan> by_words = std::exchange(out, {});
-  if (config.has(kPattern) || !config.has(kTypes)) {
-    const std::string pattern = config.string_or(kPattern, "ME*E");
+  if (config.has(kBlockPattern) || !config.has(kBlockWords)) {
+    const std::string pattern = config.string_or(kBlockPattern, "ME*E");
     for (size_t i = 0; i < pattern.size(); ++i) {
-      add(kPattern, std::string_view(pattern).substr(i, 1));
+      add(kBlockPattern, std::string_view(pattern).substr(i, 1));
     }
   }
-  if (!config.has(kTypes)) return out;
-  if (config.has(kPattern) && out != by_words) {
+  if (!config.has(kBlockWords)) return out;
+  if (config.has(kBlockPattern) && out != by_words) {
     throw Error(Code::kInvalidArgument,
                 fmt::format("{}: says other layers than {}; leave one of them",
-                            config.path_of(kTypes), config.path_of(kPattern)));
+                            config.path_of(kBlockWords), config.path_of(kBlockPattern)));
   }
   return by_words;
 }
@@ -81,7 +81,7 @@ void use_blocks(const JsonReader& config, std::vector<LayerPlan> blocks, ModelCo
   if (blocks.size() != model.layers.size()) {
     throw Error(Code::kInvalidArgument,
                 fmt::format("{}: expected {} layers, as num_hidden_layers says, got {}",
-                            config.path_of(config.has(kTypes) ? kTypes : kPattern),
+                            config.path_of(config.has(kBlockWords) ? kBlockWords : kBlockPattern),
                             model.num_layers, blocks.size()));
   }
   model.layers = std::move(blocks);
