@@ -404,6 +404,11 @@ TEST_CASE("what cannot be enforced is refused with its path") {
        "schema #/items/additonalProperties: \"additonalProperties\" is no keyword of JSON Schema, "
        "so "
        "it would change nothing; write \"additionalProperties\" if that is meant"},
+      {R"({"properties":{"id":{"const":123456789012345678901}}})",
+       "schema #/properties/id/const: that the number 1.2345678901234568e+20 is written to its "
+       "last "
+       "digit, beyond 64 bits, cannot be enforced; make it a string or a pattern"},
+      {R"({"enum":[1,{"a":[-9223372036854775809]}]})", "schema #/enum/1/a/0: that the number"},
       {R"({"items":{"anyof":[]}})", "write \"anyOf\" if"},
       {R"({"item":{}})", "write \"items\" if"},
       {R"({"propertys":{}})", "write \"properties\" if"},

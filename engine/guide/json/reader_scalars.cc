@@ -227,6 +227,24 @@ void SchemaReader::limit_format(const SchemaPlace& schema, Alternatives& values)
   number->number = numbers.both(number->number, range);
 }
 
+// A value of the schema itself: digits beyond 64 bits were lost when its JSON was read, and others
+// would be written.
+void SchemaReader::check_digits(const OrderedJson& value, const std::string& at) {
+  constexpr double kTwoTo63 = 9223372036854775808.0;
+  if (value.is_number_float()) {
+    const double number = value.get<double>();
+    if (number > -kTwoTo63 && number < 2 * kTwoTo63) return;
+    refuse_schema(at, "that " + described_json(value) +
+                          " is written to its last digit, beyond 64 bits, cannot be enforced; make "
+                          "it a string or a pattern");
+  }
+  if (!value.is_structured()) return;
+  for (const auto& item : value.items()) {
+    if (!item.value().is_number_float() && !item.value().is_structured()) continue;
+    check_digits(item.value(), path_step(at, item.key()));
+  }
+}
+
 Alternatives SchemaReader::constant(const OrderedJson& value) {
   Alternative result;
   switch (value.type()) {
@@ -267,6 +285,7 @@ Alternatives SchemaReader::constant(const OrderedJson& value) {
 Alternatives SchemaReader::listed_values(const SchemaPlace& schema, const OrderedJson& list) {
   const std::string at = schema.path + "/enum";
   if (!list.is_array()) reject_schema(at, "expected an array, got " + described_json(list));
+  check_digits(list, at);
   Alternatives result;
   std::vector<Decimal> numbers;
   std::vector<std::string> strings;

@@ -141,6 +141,7 @@ Alternatives SchemaReader::read_schema(const SchemaPlace& schema) {
     values = algebra_.both(values, listed_values(schema, *list), schema.path + "/enum");
   }
   if (const OrderedJson* value = member(schema, "const")) {
+    check_digits(*value, schema.path + "/const");
     values = algebra_.both(values, constant(*value), schema.path + "/const");
   }
   apply_references(schema, values);

@@ -60,6 +60,7 @@ class SchemaReader {
   void read_properties(const SchemaPlace& schema, ObjectSet& set);
   void read_required(const SchemaPlace& schema, ObjectSet& set);
   void read_names(const SchemaPlace& schema, ObjectSet& set, Alternatives& values);
+  static void check_digits(const OrderedJson& value, const std::string& at);
   Alternatives constant(const OrderedJson& value);
   Alternatives listed_values(const SchemaPlace& schema, const OrderedJson& list);
 
