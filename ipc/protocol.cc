@@ -2,14 +2,54 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <deque>
 #include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/json_syntax.h"
+#include "base/utf8.h"
 #include "ipc/field_table.h"
 
 namespace tgi::ipc {
 namespace {
+
+// The names of the members of objects while a text is gone through: one that comes twice would
+// count once, and which of the two nobody could tell.
+class MemberNames {
+ public:
+  void open_object(size_t depth) { names_[depth].clear(); }
+
+  // `written`: between its quotes.
+  void add(size_t depth, std::string_view written) {
+    if (written.find('\\') != std::string_view::npos) {
+      const auto text = OrderedJson::parse(fmt::format("\"{}\"", written), nullptr, false);
+      if (!text.is_string()) return;  // the parser says where and why
+      written = spelled_.emplace_back(text.get<std::string>());
+    }
+    names_[depth].push_back(written);
+  }
+
+  void close_object(size_t depth, size_t at) {
+    std::vector<std::string_view>& names = names_[depth];
+    std::ranges::sort(names);
+    const auto twice = std::ranges::adjacent_find(names);
+    if (twice == names.end()) return;
+    throw Error(
+        Code::kInvalidArgument,
+        fmt::format("the JSON object that ends at byte {} has the member \"{}\" twice; give "
+                    "it once",
+                    at, twice->substr(0, valid_utf8_prefix(twice->substr(0, 100)))));
+  }
+
+ private:
+  std::array<std::vector<std::string_view>, kMaxJsonDepth + 1> names_;  // of each open level
+  std::deque<std::string> spelled_;                                     // those with escapes
+};
 
 // Measures the text before it is parsed: an object with very many members would cost quadratic time
 // to read (members keep their order, so they are found by search), and very many small values cost
@@ -20,21 +60,29 @@ void check_shape(std::string_view text) {
   size_t num_values = 0;
   size_t num_searches = 0;
   bool in_string = false;
+  MemberNames names;
+  size_t string_begin = 0;
+  std::string_view last_string;
   for (size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     if (in_string) {
       if (c == '\\') ++i;
       in_string = c != '"';
+      if (!in_string) last_string = text.substr(string_begin, i - string_begin);
       continue;
     }
     if (c == '"') {
       in_string = true;
+      string_begin = i + 1;
+    } else if (c == ':') {
+      names.add(static_cast<size_t>(depth), std::exchange(last_string, {}));
     } else if (c == '{' || c == '[') {
       if (++depth > kMaxJsonDepth) {
         throw Error(Code::kInvalidArgument,
                     fmt::format("JSON nests deeper than {} levels at byte {}", kMaxJsonDepth, i));
       }
       num_commas[static_cast<size_t>(depth)] = 0;
+      names.open_object(static_cast<size_t>(depth));
       ++num_values;
     } else if (c == '}' || c == ']') {
       if (c == '}' && depth > 0) {
@@ -45,6 +93,7 @@ void check_shape(std::string_view text) {
                                   kMaxJsonObjectMembers));
         }
         num_searches += num_members * num_members / 2;
+        names.close_object(static_cast<size_t>(depth), i);
       }
       if (depth > 0) --depth;
     } else if (c == ',') {

@@ -218,6 +218,15 @@ TEST_CASE("brackets and quotes inside strings do not count as structure") {
   CHECK(request.params["a"] == "\\\"" + text + "\"");
 }
 
+TEST_CASE("a member that comes twice is refused by its name") {
+  const auto error = [](const char* text) { return error_of([&] { (void)parse_json(text); }); };
+  CHECK_THAT(error(R"({"a": [{"b": 1, "c": {"b": 2}, "b": 3}]})"),
+             Catch::Contains(R"(the JSON object that ends at byte 37 has the member "b" twice)"));
+  CHECK_THAT(error(R"({"key":1,"k\u0065y":2})"), Catch::Contains(R"(member "key" twice)"));
+  CHECK(parse_json(R"({"a":{"a":"a:a"},"b":["a","a",{"a":1},{"a":"\\"}],"A":"\"a\":"})").size() ==
+        3);
+}
+
 TEST_CASE("objects with too many members are refused before they cost time") {
   const auto with_members = [](size_t count) {
     std::string line = R"({"method":"m","params":{)";
@@ -231,7 +240,9 @@ TEST_CASE("objects with too many members are refused before they cost time") {
              Catch::Contains("more than 4096 members"));
   // Finding the members of very many large objects would cost as much.
   std::string large = "{\"k\":0";
-  for (size_t i = 1; i < kMaxJsonObjectMembers; ++i) large += ",\"k\":0";
+  for (size_t i = 1; i < kMaxJsonObjectMembers; ++i) {
+    large += ",\"k" + std::to_string(i) + "\":0";
+  }
   std::string lists = R"({"method":"m","params":{"a":[0)";
   for (size_t i = 0; i < 257; ++i) lists += "," + large + "}";
   CHECK_THAT(error_of([&] { decode_request(lists + "]}}"); }),
