@@ -138,6 +138,31 @@ TEST_CASE("guided and free answers run together, with the same tokens at any dep
   }
 }
 
+TEST_CASE("two steps stay in flight, and without masks the tokens of the second are drawn at once") {
+  for (const bool is_guided : {false, true}) {
+    AheadCounts ahead;
+    {
+      Engine engine(small_engine(),
+                    std::make_unique<FakeWorkers>(FakeOptions{
+                        .depth = 2, .step_time = std::chrono::microseconds(500), .ahead = &ahead}),
+                    kTokenizer);
+      std::vector<std::unique_ptr<Answer>> answers;
+      for (int i = 0; i < 4; ++i) {
+        auto request = request_of(std::string(1 + i, 'p'), 60);
+        if (is_guided && i == 0) request->guidance = std::make_shared<ParityGuidance>('a', 'z');
+        answers.push_back(std::make_unique<Answer>());
+        engine.submit(std::move(request), std::make_unique<AnswerSink>(*answers.back()));
+      }
+      for (const auto& answer : answers) REQUIRE(answer->wait_for_end());
+    }
+    CAPTURE(is_guided, ahead.num_steps, ahead.num_submitted, ahead.num_sampled);
+    CHECK(ahead.num_steps >= 60);
+    // The first steps come before all requests are there, the last has none behind it.
+    CHECK(ahead.num_submitted >= ahead.num_steps - 6);
+    if (!is_guided) CHECK(ahead.num_sampled == ahead.num_submitted);
+  }
+}
+
 TEST_CASE("each of several sequences of a request has a guide of its own") {
   Engine engine(small_engine(), std::make_unique<FakeWorkers>(FakeOptions{.depth = 2}), kTokenizer);
   Answer answer;

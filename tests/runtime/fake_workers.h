@@ -36,6 +36,14 @@ inline int32_t fake_next_token(std::span<const int32_t> context,
   return static_cast<int32_t>((hash >> 8) % static_cast<uint32_t>(vocab));
 }
 
+// Of the steps that were waited for, behind how many the next was on its way: its forward pass, and
+// its tokens too.
+struct AheadCounts {
+  int64_t num_steps = 0;
+  int64_t num_submitted = 0;
+  int64_t num_sampled = 0;
+};
+
 struct FakeOptions {
   int depth = 1;
   // 0: a token follows from all before it; else from so many, so that texts repeat themselves, but
@@ -49,6 +57,7 @@ struct FakeOptions {
   // (optional) rows of each step that mixes a prompt's chunk with sequences that decode
   std::vector<int32_t>* mixed_rows = nullptr;
   std::chrono::microseconds adapter_time{0};  // to make one
+  AheadCounts* ahead = nullptr;               // (optional)
 };
 
 // Adapters of fake workers are told apart by the site of their one part; its first_output is their
@@ -157,6 +166,12 @@ class FakeWorkers final : public WorkerGroup {
     // One after the other, as a device does them.
     if (times_.front().count() > 0) std::this_thread::sleep_for(times_.front());
     times_.pop_front();
+    if (options_.ahead != nullptr) {
+      AheadCounts& ahead = *options_.ahead;
+      ++ahead.num_steps;
+      if (results_.size() > 1) ++ahead.num_submitted;
+      if (results_.size() > 1 && num_sampled_ == num_steps_) ++ahead.num_sampled;
+    }
     current_ = std::move(results_.front());
     results_.pop_front();
     return current_;
