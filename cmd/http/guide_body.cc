@@ -164,9 +164,16 @@ std::optional<GuideParams> by_response_format(const OrderedJson& json, const std
 
 GuideParams by_structured_outputs(const OrderedJson& json, const std::string& path) {
   if (!json.is_object()) fail_body_type(path, "an object", json);
-  refuse_other_members(json, path,
-                       {"json", "json_object", "regex", "choice", "grammar", "disable_fallback",
-                        "disable_any_whitespace", "disable_additional_properties"});
+  refuse_other_members(
+      json, path,
+      {"json", "json_object", "regex", "choice", "grammar", "disable_fallback",
+       "disable_any_whitespace", "disable_additional_properties", "whitespace_pattern"});
+  // With either a text without white space is one that was asked for.
+  const OrderedJson* const spaces = member(json, "whitespace_pattern");
+  if (spaces != nullptr && *spaces != OrderedJson("") && *spaces != OrderedJson("[ ]?")) {
+    fail_body(path + ".whitespace_pattern",
+              "expected \"\" or \"[ ]?\": JSON is written without white space");
+  }
   std::vector<GuideParams> out;
   if (const auto* const it = member(json, "json")) out.push_back(by_schema(*it, path + ".json"));
   if (const auto* const it = member(json, "json_object"); it != nullptr && *it == OrderedJson(true))

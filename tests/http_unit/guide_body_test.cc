@@ -100,6 +100,8 @@ TEST_CASE("each spelling of an answer's form reaches the daemon as the same thin
           R"(json_schema {"type":"object"})"},
       Row{R"("structured_outputs": {"json_object": true})", "json_object"},
       Row{R"("structured_outputs": {"regex": "a", "disable_any_whitespace": true})", "regex a"},
+      Row{R"("structured_outputs": {"json_object": true, "whitespace_pattern": "[ ]?"})",
+          "json_object"},
       Row{R"("structured_outputs": {"grammar": "root ::= [a]"})", "gbnf root ::= [a]"});
   CAPTURE(row.members);
   CHECK(told(guide_of_chat(row.members)) == row.guide);
@@ -160,6 +162,8 @@ TEST_CASE("a form of an answer that nobody knows is refused where it stands") {
       Row{R"("structured_outputs": {"regex": "a", "choice": ["a"]})", "got 2"},
       Row{R"("structured_outputs": {"structural_tag": "x"})",
           "structured_outputs.structural_tag: unknown field"},
+      Row{R"("structured_outputs": {"json_object": true, "whitespace_pattern": "\\s+"})",
+          "structured_outputs.whitespace_pattern: expected \"\" or \"[ ]?\""},
       Row{R"("guided_regex": "a", "response_format": {"type": "json_object"})",
           "`response_format` and `guided_regex` both say what the answer has to be"});
   CAPTURE(row.members);
