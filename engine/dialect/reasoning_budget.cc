@@ -51,6 +51,11 @@ class BudgetedGuide final : public TokenGuide {
     if (before_tries_) state_ = *std::exchange(before_tries_, std::nullopt);
   }
 
+  // Where the budget may end the reasoning, what follows is its own business.
+  std::span<const int32_t> forced_tokens() override {
+    return state_.is_reasoning ? std::span<const int32_t>() : inner_->forced_tokens();
+  }
+
   bool is_over() override { return inner_->is_over(); }
 
  private:

@@ -5,17 +5,23 @@
 #include <algorithm>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "engine/guide/matcher.h"
 
 namespace tgi::guide {
 namespace {
 
+constexpr size_t kMaxForcedBytes = 128;  // at a time
+
 class MatcherGuide final : public TokenGuide {
  public:
-  explicit MatcherGuide(Matcher matcher) : matcher_(std::move(matcher)) {}
+  MatcherGuide(Matcher matcher, const CanonicalTokens& canonical)
+      : matcher_(std::move(matcher)), canonical_(canonical) {}
 
   bool fill_mask(std::span<uint32_t> mask, int64_t max_tokens) override {
     matcher_.fill_mask(mask, max_tokens);
@@ -23,19 +29,34 @@ class MatcherGuide final : public TokenGuide {
   }
 
   void accept(int32_t token_id) override {
-    if (matcher_.accept(token_id)) return;
-    throw Error(Code::kInternal,
-                fmt::format("token {} was drawn, which the grammar does not allow after {} others",
-                            token_id, matcher_.num_tokens()));
+    find_forced();
+    if (!matcher_.accept(token_id)) {
+      throw Error(
+          Code::kInternal,
+          fmt::format("token {} was drawn, which the grammar does not allow after {} others",
+                      token_id, matcher_.num_tokens()));
+    }
+    pass(token_id);
   }
 
   bool try_accept(int32_t token_id) override {
+    find_forced();
+    if (num_tried_ == 0) before_tries_ = forced_;
     if (!matcher_.accept(token_id)) return false;
     ++num_tried_;
+    pass(token_id);
     return true;
   }
 
-  void rollback() override { matcher_.rollback(std::exchange(num_tried_, 0)); }
+  void rollback() override {
+    if (num_tried_ > 0) forced_ = std::move(before_tries_);
+    matcher_.rollback(std::exchange(num_tried_, 0));
+  }
+
+  std::span<const int32_t> forced_tokens() override {
+    find_forced();
+    return std::span(forced_.ids).subspan(forced_.next);
+  }
 
   bool is_over() override {
     try {
@@ -46,20 +67,55 @@ class MatcherGuide final : public TokenGuide {
   }
 
  private:
+  // A forced text, which is cut into tokens where it begins: so they are the same whatever is
+  // looked at, and when.
+  struct Forced {
+    bool is_found = false;
+    std::vector<int32_t> ids{};
+    size_t next = 0;
+  };
+
+  void find_forced() {
+    if (forced_.is_found || !canonical_) return;
+    forced_ = {.is_found = true};
+    try {
+      std::string text = matcher_.forced_text(kMaxForcedBytes);
+      text.resize(valid_utf8_prefix(text));
+      if (!text.empty()) forced_.ids = canonical_(text);
+    } catch (const Error&) {
+      // the next mask says why
+    }
+  }
+
+  void pass(int32_t token_id) {
+    const bool goes_on =
+        forced_.next + 1 < forced_.ids.size() && forced_.ids[forced_.next] == token_id;
+    if (goes_on) {
+      ++forced_.next;
+    } else {
+      forced_ = {};
+    }
+  }
+
   Matcher matcher_;
+  const CanonicalTokens& canonical_;  // of the guidance, which outlives its guides
   int32_t num_tried_ = 0;
+  Forced forced_;
+  Forced before_tries_;
 };
 
 }  // namespace
 
 GrammarGuidance::GrammarGuidance(std::shared_ptr<const CompiledGrammar> grammar,
-                                 std::shared_ptr<const Vocabulary> vocabulary)
+                                 std::shared_ptr<const Vocabulary> vocabulary,
+                                 CanonicalTokens canonical)
     : grammar_(std::move(grammar)),
       vocabulary_(std::move(vocabulary)),
+      canonical_(std::move(canonical)),
       num_enough_tokens_(Matcher(grammar_, vocabulary_).min_tokens_to_end()) {}
 
 std::unique_ptr<TokenGuide> GrammarGuidance::start() const {
-  return std::make_unique<MatcherGuide>(Matcher(grammar_, vocabulary_));
+  return std::make_unique<MatcherGuide>(Matcher(grammar_, vocabulary_), canonical_);
 }
 
 }  // namespace tgi::guide

@@ -100,7 +100,8 @@ class Machine {
   // it.
   int32_t num_tokens_to_end(int32_t config);
   static constexpr int32_t kMaxTokens = 1'000'000'000;
-  std::string forced_text(int32_t config);
+  // What every continuation begins with, at most so many bytes of it.
+  std::string forced_text(int32_t config, size_t max_bytes);
 
   // The characters that lead back to where they were read, or else to places from which they lead
   // on to such places again.

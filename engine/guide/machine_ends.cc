@@ -12,8 +12,7 @@
 namespace tgi::guide {
 namespace {
 
-constexpr int32_t kLongText = 100'000;     // from here on, bytes count as tokens
-constexpr size_t kMaxForcedBytes = 65536;  // at a time
+constexpr int32_t kLongText = 100'000;  // from here on, bytes count as tokens
 
 }  // namespace
 
@@ -83,9 +82,10 @@ int32_t Machine::num_tokens_to_end(int32_t config) {
   return configs_[static_cast<size_t>(config)].tokens_to_end = possible ? count : kMaxTokens;
 }
 
-std::string Machine::forced_text(int32_t config) {
+std::string Machine::forced_text(int32_t config, size_t max_bytes) {
   std::string text;
-  while (text.size() < kMaxForcedBytes && !accepts(config)) {
+  // Behind an item it takes the whole text to know what may follow.
+  while (text.size() < max_bytes && !accepts(config) && !ends_item(config)) {
     int32_t only = -1;
     for (const Item& item : items(config)) {
       if (states_[static_cast<size_t>(item.state)].has_tokens) return text;

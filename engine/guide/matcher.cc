@@ -184,10 +184,10 @@ bool Matcher::must_end() {
   });
 }
 
-std::string Matcher::forced_text() {
+std::string Matcher::forced_text(size_t max_bytes) {
   return impl_->locked([&] {
     const int32_t config = impl_->configs.back();
-    return config < 0 ? std::string() : impl_->machine->forced_text(config);
+    return config < 0 ? std::string() : impl_->machine->forced_text(config, max_bytes);
   });
 }
 

@@ -47,8 +47,8 @@ class Matcher {
   bool can_end() const;  // what was accepted is a whole text of the grammar
   bool must_end();       // ... and nothing can follow
 
-  // What every continuation begins with; may be empty.
-  std::string forced_text();
+  // What every continuation begins with, at most so many bytes of it; may be empty.
+  std::string forced_text(size_t max_bytes);
 
   // The least number of tokens that complete the answer from here, end token not counted. An upper
   // bound: found by the shortest text, cut into the longest tokens.

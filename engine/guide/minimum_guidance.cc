@@ -51,6 +51,10 @@ class MinimumGuide final : public TokenGuide {
     num_tried_ = 0;
   }
 
+  std::span<const int32_t> forced_tokens() override {
+    return inner_ == nullptr ? std::span<const int32_t>() : inner_->forced_tokens();
+  }
+
   bool is_over() override { return inner_ != nullptr && inner_->is_over(); }
 
  private:

@@ -26,6 +26,11 @@ class TokenGuide {
   // To where the last accept() led, or to the start.
   virtual void rollback() = 0;
 
+  // The tokens that come next where only one text can follow: its canonical ones, up to where
+  // longer ones might be better. Empty: nothing is forced. They follow from what was accepted or
+  // tried, and from nothing else. Valid until the next call.
+  virtual std::span<const int32_t> forced_tokens() { return {}; }
+
   // What was accepted is a whole answer and nothing but an end token can follow: it ends here, and
   // no step is spent on that token.
   virtual bool is_over() = 0;

@@ -142,27 +142,42 @@ bool Vocabulary::is_end_token(int32_t id) const {
   return std::ranges::find(end_token_ids_, id) != end_token_ids_.end();
 }
 
-std::pair<size_t, int32_t> Vocabulary::longest_prefix(std::string_view text) const {
-  std::pair<size_t, int32_t> best{0, -1};
-  const auto for_children = [&](int32_t node, char byte, auto visit) {
+template <typename Visit>
+void Vocabulary::follow(std::string_view text, Visit visit) const {
+  const auto for_children = [&](int32_t node, char byte, auto take) {
     const auto last = static_cast<size_t>(trie_.first_child[static_cast<size_t>(node) + 1]);
     for (auto i = static_cast<size_t>(trie_.first_child[static_cast<size_t>(node)]); i < last;
          ++i) {
-      if (trie_.child_bytes[i] == static_cast<uint8_t>(byte)) visit(trie_.children[i]);
+      if (trie_.child_bytes[i] == static_cast<uint8_t>(byte)) take(trie_.children[i]);
     }
   };
-  const auto follow = [&](int32_t node) {
-    for (size_t at = 1; node > 0; ++at) {
-      const std::span<const int32_t> here = trie_.tokens_at(node);
-      if (!here.empty() && at > best.first) best = {at, here[0]};
-      if (at == text.size()) return;
+  const auto go_down = [&](int32_t node) {
+    for (size_t depth = 1; node > 0; ++depth) {
+      visit(node, depth);
+      if (depth == text.size()) return;
       int32_t next = 0;
-      for_children(node, text[at], [&](int32_t child) { next = child; });
+      for_children(node, text[depth], [&](int32_t child) { next = child; });
       node = next;
     }
   };
-  if (!text.empty()) for_children(0, text[0], follow);
+  if (!text.empty()) for_children(0, text[0], go_down);
+}
+
+std::pair<size_t, int32_t> Vocabulary::longest_prefix(std::string_view text) const {
+  std::pair<size_t, int32_t> best{0, -1};
+  follow(text, [&](int32_t node, size_t depth) {
+    const std::span<const int32_t> here = trie_.tokens_at(node);
+    if (!here.empty() && depth > best.first) best = {depth, here[0]};
+  });
   return best;
+}
+
+bool Vocabulary::has_longer(std::string_view text) const {
+  bool found = false;
+  follow(text, [&](int32_t node, size_t depth) {
+    found = found || (depth == text.size() && trie_.end_of(node) > node + 1);
+  });
+  return found;
 }
 
 Vocabulary::Kept Vocabulary::find(const Digest& digest) const {

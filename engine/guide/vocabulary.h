@@ -117,6 +117,8 @@ class Vocabulary {
   size_t longest_token() const { return longest_token_; }
   // The longest token that the text begins with, in bytes and by id; 0 bytes: there is none.
   std::pair<size_t, int32_t> longest_prefix(std::string_view text) const;
+  // Some token begins with the text and goes on.
+  bool has_longer(std::string_view text) const;
 
   // Masks of states that mean the same in every grammar, by their digest. Bounded: the whole is
   // dropped when it is full.
@@ -128,6 +130,9 @@ class Vocabulary {
 
  private:
   void build_trie();
+  // Calls visit(node, depth) for each node on the paths from the root that the text is on.
+  template <typename Visit>
+  void follow(std::string_view text, Visit visit) const;
 
   struct DigestHash {
     size_t operator()(const Digest& digest) const { return digest[0]; }

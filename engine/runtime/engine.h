@@ -211,6 +211,7 @@ class Engine {
   int32_t fill_mask_rows(LiveSequence& sequence, std::span<uint32_t> masks);
   bool fill_mask(LiveSequence& sequence, int32_t num_ahead, std::span<uint32_t> mask);
   static bool guide_allows(TokenGuide& guide, int32_t draft_id);
+  static void keep_forced(const Sequence& sequence, std::span<uint32_t> mask);
   void retire_step();
   void take_scores(const ScheduledStep& scheduled, const StepResult& result);
   void take_pooled(const ScheduledStep& scheduled, const StepResult& result, Clock::time_point now);

@@ -85,6 +85,22 @@ void Engine::fill_masks(ScheduledStep& scheduled) {
   metrics_.masks_s.observe(std::chrono::duration<double>(Clock::now() - began).count());
 }
 
+// Of a text that can't be another its canonical token, whether or not others are in the step with
+// it; but for where the tokens run out, and a shorter way is taken, and where the request itself
+// has a say in which of them it wants.
+void Engine::keep_forced(const Sequence& sequence, std::span<uint32_t> mask) {
+  const std::span<const int32_t> forced = sequence.forced_tokens();
+  if (forced.empty()) return;
+  const auto word_of = [&](int32_t id) -> uint32_t& { return mask[static_cast<size_t>(id) / 32]; };
+  const auto bit_of = [](int32_t id) { return uint32_t{1} << (static_cast<uint32_t>(id) % 32); };
+  const auto is_allowed = [&](int32_t id) { return (word_of(id) & bit_of(id)) != 0; };
+  const bool is_biased = std::ranges::any_of(
+      sequence.sampling.logit_bias, [&](const LogitBias& bias) { return is_allowed(bias.id); });
+  if (is_biased || !is_allowed(forced.front())) return;
+  std::ranges::fill(mask, 0U);
+  word_of(forced.front()) = bit_of(forced.front());
+}
+
 // A row behind drafts has the mask of the state that they lead to. Returns for how many rows there
 // is one.
 int32_t Engine::fill_mask_rows(LiveSequence& sequence, std::span<uint32_t> masks) {
@@ -106,7 +122,10 @@ bool Engine::fill_mask(LiveSequence& sequence, int32_t num_ahead, std::span<uint
   const int32_t num_generated = sequence.num_generated_tokens() + num_ahead;
   const int64_t max_tokens = std::max(live.request->max_new_tokens - num_generated, 1);
   try {
-    if (sequence.guide->fill_mask(mask, max_tokens)) return true;
+    if (sequence.guide->fill_mask(mask, max_tokens)) {
+      keep_forced(sequence, mask);
+      return true;
+    }
     throw Error(Code::kUnsupported,
                 fmt::format("no token of this model continues the answer after {} of them as its "
                             "grammar wants it",
@@ -178,7 +197,8 @@ void Engine::take_tokens(const ScheduledStep& scheduled,
     auto& sequence = *static_cast<LiveSequence*>(part.sequence);
     bool goes_on = !sequence.ended && sequence.live->failure == nullptr;
     for (int32_t i = 0; goes_on && i < part.num_appended; ++i) {
-      goes_on = take_token(sequence, sampled[static_cast<size_t>(i)], i > 0, now);
+      goes_on = take_token(sequence, sampled[static_cast<size_t>(i)],
+                           i > 0 && !part.drafts_are_forced, now);
     }
     if (part.not_finite && goes_on) mark_not_finite(sequence, sequence.num_tokens());
   }

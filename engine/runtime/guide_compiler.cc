@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "engine/dialect/marked_text.h"
 #include "engine/dialect/read_dialects.h"
 #include "engine/dialect/reasoning_budget.h"
+#include "engine/guide/canonical_tokens.h"
 #include "engine/guide/common_masks.h"
 #include "engine/guide/compiled_grammar.h"
 #include "engine/guide/gbnf.h"
@@ -132,7 +134,12 @@ GuideCompiler::Compiled GuideCompiler::make_here(const GuidedForm& asked) {
                                    .marks_text = asked.marks_text,
                                    .text = text};
     grammar.set_start(add_answer(grammar, form, is_special_));
-    return std::make_shared<guide::GrammarGuidance>(compile_grammar(grammar), vocabulary());
+    // What is forced are tokens of the model's own tokenizer, which outlives all guides.
+    const auto canonical = [&tokenizer = tokenizer_, words = vocabulary()](std::string_view text) {
+      return guide::canonical_tokens(tokenizer, *words, text);
+    };
+    return std::make_shared<guide::GrammarGuidance>(compile_grammar(grammar), vocabulary(),
+                                                    canonical);
   } catch (const Error& error) {
     throw error.in(asked.text ? kind_of(*asked.text) : "tools");
   }

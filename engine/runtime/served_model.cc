@@ -21,6 +21,9 @@
 
 namespace tgi {
 
+// Of one sequence in a step: more of a long text would keep the others waiting.
+static constexpr int32_t kMaxForcedTokens = 16;
+
 void ServedModel::check(const ModelOptions& options) {
   (void)prepare_model(options);
 }
@@ -164,11 +167,15 @@ std::unique_ptr<ServedModel> ServedModel::load(std::unique_ptr<PreparedModel> pr
     facts.max_total_tokens = model->vectors_->max_tokens();
   }
   EngineOptions engine;
+  // A device that runs ahead of the host has the next step already when a token is known; a state
+  // can't go back to where the grammar was too much to be followed.
+  const bool takes_forced = ranks.workers->max_steps_in_flight() == 1 && !has_state(config);
   engine.scheduler = {.max_running = ranks.max_running,
                       .max_batch_tokens = ranks.max_batch_tokens,
                       .target_step_ms = options.target_step_ms,
                       .shares_prefixes = !has_state(config) && config.is_causal,
-                      .whole_prompts = !config.is_causal};
+                      .whole_prompts = !config.is_causal,
+                      .max_forced_tokens = takes_forced ? kMaxForcedTokens : 0};
   engine.num_blocks = plan.num_blocks;
   engine.block_size = block_size;
   engine.kv_groups = ranks.kv_groups;

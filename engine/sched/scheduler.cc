@@ -69,6 +69,7 @@ void Scheduler::preempt(Sequence& sequence) {
   sequence.num_scheduled_tokens = 0;
   sequence.num_pending_tokens = 0;
   sequence.draft_ids.clear();
+  sequence.drafts_are_forced = false;
   // Scores in flight still arrive: num_scored_tokens stays.
   ++sequence.num_preemptions;
   ++num_preemptions_;
@@ -159,7 +160,7 @@ void Scheduler::schedule_decodes(Batch& batch, ScheduledStep& scheduled) {
       continue;
     if (grow_or_preempt(sequence, num_promised)) decoding_.push_back(&sequence);
   }
-  if (speculator_ != nullptr) take_drafts();
+  take_drafts();
   for (Sequence* const sequence : decoding_) {
     emit(*sequence, 1 + static_cast<int32_t>(sequence->draft_ids.size()), batch, scheduled);
   }
@@ -167,8 +168,9 @@ void Scheduler::schedule_decodes(Batch& batch, ScheduledStep& scheduled) {
 
 // Of the rows that decoding leaves, prompts keep at least half. Nobody is preempted for a draft.
 void Scheduler::take_drafts() {
-  const auto num_rows = static_cast<int32_t>(decoding_.size());
-  speculator_->draft(decoding_, (options_.max_batch_tokens - num_rows) / 2);
+  int32_t max_rows = (options_.max_batch_tokens - static_cast<int32_t>(decoding_.size())) / 2;
+  max_rows -= take_forced(max_rows);
+  if (speculator_ != nullptr) speculator_->draft(decoding_, max_rows);
   for (Sequence* const sequence : decoding_) {
     std::vector<int32_t>& drafts = sequence->draft_ids;
     while (!drafts.empty() &&
@@ -177,6 +179,26 @@ void Scheduler::take_drafts() {
       drafts.pop_back();
     }
   }
+}
+
+// What a form forces is known without a guess: its tokens are computed as one chunk.
+int32_t Scheduler::take_forced(int32_t max_rows) {
+  int32_t num_rows = 0;
+  for (Sequence* const sequence : decoding_) {
+    sequence->drafts_are_forced = false;
+    // One more is drawn behind them.
+    const int32_t most =
+        std::min({options_.max_forced_tokens, max_rows - num_rows,
+                  sequence->request->max_new_tokens - sequence->num_generated_tokens() - 1});
+    if (most <= 0 || sequence->num_pending_tokens > 0) continue;
+    const std::span<const int32_t> forced = sequence->forced_tokens();
+    const auto count = std::min(forced.size(), static_cast<size_t>(most));
+    if (count == 0) continue;
+    sequence->draft_ids.assign(forced.begin(), forced.begin() + static_cast<ptrdiff_t>(count));
+    sequence->drafts_are_forced = true;
+    num_rows += static_cast<int32_t>(count);
+  }
+  return num_rows;
 }
 
 void Scheduler::schedule_prefills(Batch& batch, ScheduledStep& scheduled, int32_t budget) {

@@ -2,10 +2,11 @@
 // tensors, no clock of its own, no model. Belongs to the engine thread.
 //
 // Per step, in this order:
-//   1. every running sequence that decodes gets one row, and more where drafts are worth it (while
-//      these are in flight it gets no other); out of blocks, the youngest is preempted
-//      (what it computed stays findable in the prefix cache) and waits at the front; where a step
-//      in flight still holds what that freed, the one that wants it sits this step out;
+//   1. every running sequence that decodes gets one row, and more where its form forces tokens or
+//      drafts are worth it (while these are in flight it gets no other); out of blocks, the
+//      youngest is preempted (what it computed stays findable in the prefix cache) and waits at the
+//      front; where a step in flight still holds what that freed, the one that wants it sits this
+//      step out;
 //   2. running prefills, oldest first, get chunks from what is left of the budget;
 //   3. waiting sequences are admitted in order while slots and blocks last.
 // A prefill whose next block is just being computed by an older twin sits the step out and shares
@@ -38,6 +39,9 @@ struct SchedulerOptions {
   // A prompt is computed in one step, as its tokens see those after them. REQUIRES: prompts are no
   // longer than max_batch_tokens.
   bool whole_prompts = false;
+  // Of a sequence, tokens that its form forces and that a step takes along at most; 0: each has a
+  // step of its own.
+  int32_t max_forced_tokens = 0;
 };
 
 // One submitted step: which sequence each result is for, in the batch's order.
@@ -51,7 +55,8 @@ struct ScheduledStep {
     int32_t num_scores = 0;          // prompt log-probabilities that come back for it
     int32_t first_scored_token = 0;  // the first is that of this prompt token
     bool samples = false;
-    int32_t num_drafts = 0;       // the last of its tokens; each has a sampled token of its own
+    int32_t num_drafts = 0;  // the last of its tokens; each has a sampled token of its own
+    bool drafts_are_forced = false;
     int32_t num_preemptions = 0;  // of the sequence when this was scheduled
     // Sampled tokens that may be taken: of masked rows, those whose mask there is.
     int32_t max_appended = std::numeric_limits<int32_t>::max();
@@ -112,6 +117,7 @@ class Scheduler {
  private:
   void schedule_decodes(Batch& batch, ScheduledStep& scheduled);
   void take_drafts();
+  int32_t take_forced(int32_t max_rows);
   void schedule_prefills(Batch& batch, ScheduledStep& scheduled, int32_t budget);
   void admit_waiting(Batch& batch, ScheduledStep& scheduled, int32_t budget);
   bool preempt_paused();

@@ -59,6 +59,7 @@ void Scheduler::emit(Sequence& sequence,
                            .num_tokens = num_tokens,
                            .first_token = begin,
                            .num_drafts = num_drafts,
+                           .drafts_are_forced = num_drafts > 0 && sequence.drafts_are_forced,
                            .num_preemptions = sequence.num_preemptions};
   if (sequence.request->prompt_logprobs && sequence.sampling.sequence_index == 0) {
     part.first_scored_token = std::max(begin + 1, sequence.num_scored_tokens);

@@ -36,7 +36,7 @@ void Scheduler::step_retired(ScheduledStep& scheduled,
       const size_t last = first_pooled + static_cast<size_t>(part.num_appended) - 1;
       Speculator::drawn_from(sequence, pooled[last]);
     }
-    if (part.num_drafts > 0 && speculator_ != nullptr) {
+    if (part.num_drafts > 0 && !part.drafts_are_forced && speculator_ != nullptr) {
       speculator_->verified(sequence, part.num_drafts, std::max(part.num_appended - 1, 0));
     }
     // What a step computed whose logits are not finite is not handed on to others.

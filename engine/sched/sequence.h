@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "engine/draft/drafter.h"
@@ -45,6 +46,7 @@ struct Sequence {
   // Guesses of what follows token_ids, in the step that is in flight. They are of the scheduled
   // tokens, and until they are verified the sequence gets no other step.
   std::vector<int32_t> draft_ids;
+  bool drafts_are_forced = false;  // no guesses: hardly anything else can be drawn
   Speculation speculation;
   // Prompt tokens whose log-probability is known or in flight; the first has none.
   int32_t num_scored_tokens = 1;
@@ -65,6 +67,11 @@ struct Sequence {
     return num_tokens() + num_pending_tokens - num_scheduled_tokens;
   }
   bool is_prefilling() const { return num_unscheduled_tokens() > 1; }
+
+  // What will be drawn next, as the guide wants it. Valid until the guide is asked again.
+  std::span<const int32_t> forced_tokens() const {
+    return guide == nullptr ? std::span<const int32_t>() : guide->forced_tokens();
+  }
 };
 
 }  // namespace tgi

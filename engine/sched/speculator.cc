@@ -152,7 +152,7 @@ void Speculator::draft(std::span<Sequence* const> sequences, int32_t max_drafts)
   if (is_off()) return;
   for (Sequence* const sequence : sequences) {
     const int32_t most = std::min(most_drafts(*sequence), max_drafts);
-    if (most <= 0 || sequence->num_pending_tokens > 0) continue;
+    if (most <= 0 || sequence->num_pending_tokens > 0 || sequence->drafts_are_forced) continue;
     int32_t count = num_worthwhile(*sequence, most, rows, tokens);
     if (count == 0) {
       if (!is_due(*sequence, rows, tokens)) continue;

@@ -35,8 +35,8 @@ class Speculator {
   // what follows than to be in the next step already.
   bool waits_for_token(Sequence& sequence);
 
-  // Fills draft_ids of those that a step gives one token each, all of them known; at most
-  // `max_drafts` together.
+  // Fills draft_ids of those that a step gives one token each, all of them known and nothing
+  // forced behind them; at most `max_drafts` together.
   void draft(std::span<Sequence* const> sequences, int32_t max_drafts);
 
   // Whether steps are to report what the sequence's tokens are drawn from; then the last of them

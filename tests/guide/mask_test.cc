@@ -274,10 +274,10 @@ TEST_CASE("special_tokens_are_called_by_name") {
   CHECK(matcher.min_tokens_to_end() == 3);
   CHECK(allowed_tokens(matcher, 6) == std::vector{0});
   REQUIRE(matcher.accept(0));
-  CHECK(matcher.forced_text().empty());
+  CHECK(matcher.forced_text(100).empty());
   CHECK(allowed_tokens(matcher, 6) == std::vector{2});
   REQUIRE(matcher.accept(2));
-  CHECK(matcher.forced_text() == "b");
+  CHECK(matcher.forced_text(100) == "b");
   CHECK(allowed_tokens(matcher, 6) == std::vector{1});
   REQUIRE(matcher.accept(1));
   CHECK(allowed_tokens(matcher, 6) == std::vector{1, 5});

@@ -82,7 +82,8 @@ Outcome run(const FileSource& files,
   const ModelConfig& config = loaded.model.config;
   EngineOptions engine_options;
   engine_options.scheduler = {.max_running = options.max_running,
-                              .max_batch_tokens = options.max_batch_tokens};
+                              .max_batch_tokens = options.max_batch_tokens,
+                              .max_forced_tokens = drafter == nullptr ? 0 : 16};
   engine_options.num_blocks = options.num_blocks;
   engine_options.kv_groups = loaded.kv_plan.groups;
   engine_options.vocab_size = config.vocab_size;

@@ -1,5 +1,6 @@
 // Answers under guidance: every token is drawn from the mask that the tokens before it make,
 // however many steps are in flight, and nobody else notices.
+#include <array>
 #include <random>
 
 #include "tests/catch.h"
@@ -92,6 +93,36 @@ class ShortGuidance final : public Guidance {
   const int count_;
 };
 
+// Wants the text "abcdefgh" over and over; behind each h one token is free.
+class ForcingGuide final : public TokenGuide {
+ public:
+  bool fill_mask(std::span<uint32_t> mask, int64_t /*max_tokens*/) override {
+    std::fill(mask.begin(), mask.end(), ~0U);
+    return true;
+  }
+  void accept(int32_t /*token_id*/) override { ++num_accepted_; }
+  bool try_accept(int32_t /*token_id*/) override {
+    ++num_tried_;
+    return true;
+  }
+  void rollback() override { num_tried_ = 0; }
+  std::span<const int32_t> forced_tokens() override {
+    return std::span(kText).subspan((num_accepted_ + num_tried_) % (kText.size() + 1));
+  }
+  bool is_over() override { return false; }
+
+ private:
+  static constexpr std::array<int32_t, 8> kText{'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'};
+  size_t num_accepted_ = 0;
+  size_t num_tried_ = 0;
+};
+
+class ForcingGuidance final : public Guidance {
+ public:
+  std::unique_ptr<TokenGuide> start() const override { return std::make_unique<ForcingGuide>(); }
+  int64_t num_enough_tokens() const override { return 1; }
+};
+
 class BrokenGuidance final : public Guidance {
  public:
   explicit BrokenGuidance(BrokenGuide::Fault fault) : fault_(fault) {}
@@ -138,7 +169,8 @@ TEST_CASE("guided and free answers run together, with the same tokens at any dep
   }
 }
 
-TEST_CASE("two steps stay in flight, and without masks the tokens of the second are drawn at once") {
+TEST_CASE(
+    "two steps stay in flight, and without masks the tokens of the second are drawn at once") {
   for (const bool is_guided : {false, true}) {
     AheadCounts ahead;
     {
@@ -204,6 +236,59 @@ TEST_CASE("a guide that fails, or knows no token, costs its request and nobody e
       CHECK(engine.stats().steps.num_not_finite == 0);
     }
   }
+}
+
+TEST_CASE("what a form forces is computed in one step, and the answer is that of single steps") {
+  const auto answer_of = [](int32_t max_forced_tokens, int32_t num_blocks, int64_t& num_steps) {
+    EngineOptions options = small_engine();
+    options.scheduler.max_forced_tokens = max_forced_tokens;
+    options.num_blocks = num_blocks;
+    Engine engine(options, std::make_unique<FakeWorkers>(FakeOptions{}), kTokenizer);
+    std::vector<std::unique_ptr<Answer>> answers;
+    for (int i = 0; i < 6; ++i) {
+      auto request = request_of(std::string(1 + i, 'p'), 61);
+      request->guidance = std::make_shared<ForcingGuidance>();
+      request->details = true;
+      answers.push_back(std::make_unique<Answer>());
+      engine.submit(std::move(request), std::make_unique<AnswerSink>(*answers.back()));
+    }
+    std::string texts;
+    for (const auto& answer : answers) {
+      REQUIRE(answer->wait_for_end());
+      REQUIRE(answer->done);
+      CHECK(answer->done->best.num_generated_tokens == 61);
+      // They are not guesses, as those of speculation are.
+      CHECK(answer->done->best.num_skipped_tokens == 0);
+      texts += answer->done->best.text + "\n";
+    }
+    wait_until_idle(engine);
+    CHECK(engine.stats().num_blocks_used == 0);
+    num_steps = engine.stats().counters.num_steps;
+    return texts;
+  };
+  int64_t single = 0;
+  int64_t chunks = 0;
+  int64_t scarce = 0;
+  const std::string expected = answer_of(0, 200, single);
+  CHECK_THAT(expected, Catch::StartsWith("abcdefgh") && Catch::Contains("\nabcdefgh"));
+  CHECK(answer_of(16, 200, chunks) == expected);
+  CHECK(answer_of(3, 24, scarce) == expected);
+  CHECK(single >= 61);
+  CHECK(chunks < 30);
+}
+
+TEST_CASE("a request that biases one of the tokens that may be drawn is not forced") {
+  EngineOptions options = small_engine();
+  options.scheduler.max_forced_tokens = 16;
+  Engine engine(options, std::make_unique<FakeWorkers>(FakeOptions{}), kTokenizer);
+  Answer answer;
+  auto request = request_of("abc", 12);
+  request->guidance = std::make_shared<ForcingGuidance>();
+  request->sampling.logit_bias = {{.id = 'a', .bias = -100}};
+  engine.submit(std::move(request), std::make_unique<AnswerSink>(answer));
+  REQUIRE(answer.wait_for_end());
+  REQUIRE(answer.done);
+  CHECK(answer.done->best.text == expected_text("abc", 12));
 }
 
 TEST_CASE("a client that leaves while its masks are waited for holds nobody up") {

@@ -8,6 +8,7 @@
 #include <regex>
 #include <thread>
 
+#include "engine/runtime/demo_model.h"
 #include "engine/runtime/served_model.h"
 #include "tests/catch.h"
 #include "tests/runtime/engine_fixture.h"
@@ -165,6 +166,49 @@ TEST_CASE(
     CHECK_THAT(compile_error(compiler, huge), Catch::Contains("expected at most 4194304 bytes"));
   }
   CHECK(compiler.counts().num_found == 0);
+}
+
+TEST_CASE("a text that can't be another has its canonical tokens, however it is come by") {
+  const auto tokenizer = load_tokenizer(*open_demo_model());
+  GuideCompiler compiler(*tokenizer, tokenizer->vocab_size(), {0});
+  const std::string text = "Once upon a time there was a little fox.";
+  const auto guide = compiler.compile(form_of(pattern(text + "[a-z]*")))->start();
+  const std::vector<int32_t> whole = tokenizer->encode(text, false);
+  const auto forced = [&] {
+    const auto ids = guide->forced_tokens();
+    return std::vector<int32_t>(ids.begin(), ids.end());
+  };
+  const std::vector<int32_t> first = forced();
+  // The last may become a longer token.
+  REQUIRE(first.size() >= 4);
+  REQUIRE(first.size() < whole.size());
+  CHECK(std::equal(first.begin(), first.end(), whole.begin()));
+  std::vector<uint32_t> mask((static_cast<size_t>(tokenizer->vocab_size()) + 31) / 32);
+  for (size_t i = 0; i < first.size(); ++i) {
+    CHECK(forced() == std::vector<int32_t>(first.begin() + static_cast<ptrdiff_t>(i), first.end()));
+    CHECK(guide->try_accept(first[i]));
+    CHECK(forced().size() == first.size() - i - 1);
+    guide->rollback();
+    CHECK(forced().size() == first.size() - i);
+    REQUIRE(guide->fill_mask(mask, 100));
+    guide->accept(first[i]);
+  }
+  CHECK(forced().empty());
+}
+
+TEST_CASE("tokens that a form forces take no step of their own") {
+  const auto model = served_demo();
+  Answer answer;
+  const std::string name = "q7z9x1k3w5q7z9x1k3w5q7z9x1k3w5";
+  model->engine().submit(model->intake().prepare(request_with(
+                             schema(R"({"properties":{")" + name +
+                                    R"(":{"enum":["yes","no"]}},"required":[")" + name + R"("]})"),
+                             1, 100)),
+                         std::make_unique<AnswerSink>(answer));
+  REQUIRE(answer.wait_for_end(120000));
+  REQUIRE(answer.done);
+  CHECK_THAT(answer.done->best.text, Catch::StartsWith(R"({")" + name + R"(":)"));
+  CHECK(2 * model->engine().stats().counters.num_steps < answer.done->best.num_generated_tokens);
 }
 
 TEST_CASE("a form that the tokens can't hold is refused with the number it takes") {
