@@ -145,6 +145,12 @@ std::optional<std::string> Chat::read_turn() {
     const bool continued = !in_block && text.ends_with('\\');
     if (continued) text.remove_suffix(1);
     input += text;
+    if (input.size() > kLongestLine) {
+      throw Error(Code::kInvalidArgument,
+                  fmt::format("a message has more than {} MiB, which is the most that is read of "
+                              "one",
+                              kLongestLine >> 20));
+    }
     if (!in_block && !continued) return input;
     if (!(in_block && first && text.empty())) input += '\n';  // not after the """ that opens
   }

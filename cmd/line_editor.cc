@@ -21,6 +21,7 @@
 #include "base/error.h"
 #include "base/files/paths.h"
 #include "cmd/editor_keys.h"
+#include "ipc/client.h"
 
 namespace tgi {
 namespace {
@@ -85,28 +86,12 @@ void use_utf8_locale() {
 }  // namespace
 
 ReadLine PlainLines::read(const std::string& /*prompt*/) {
-  for (;;) {
-    if (const size_t end = buffer_.find('\n'); end != std::string::npos) {
-      ReadLine line{.kind = ReadLine::Kind::kLine, .text = buffer_.substr(0, end)};
-      buffer_.erase(0, end + 1);
-      return line;
-    }
-    if (at_end_) {
-      if (buffer_.empty()) return {.kind = ReadLine::Kind::kEnd, .text = ""};
-      return {.kind = ReadLine::Kind::kLine, .text = std::exchange(buffer_, "")};
-    }
-    if (wait_for_input(cancel_fd_, -1) == Ready::kCancelled) {
-      return {.kind = ReadLine::Kind::kInterrupted, .text = ""};
-    }
-    std::array<char, 4096> bytes;
-    const ssize_t count = read_bytes(bytes.data(), bytes.size());
-    if (count < 0) {
-      throw Error(Code::kInvalidArgument,
-                  errno == EBADF ? std::string("standard input is closed")
-                                 : fmt::format("standard input: {}", std::strerror(errno)));
-    }
-    at_end_ = count == 0;
-    buffer_.append(bytes.data(), static_cast<size_t>(count));
+  try {
+    std::optional<std::string> line = input_.next({.cancel_fd = cancel_fd_});
+    if (!line) return {.kind = ReadLine::Kind::kEnd, .text = ""};
+    return {.kind = ReadLine::Kind::kLine, .text = std::move(*line)};
+  } catch (const ipc::Stopped&) {
+    return {.kind = ReadLine::Kind::kInterrupted, .text = ""};
   }
 }
 

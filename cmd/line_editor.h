@@ -11,6 +11,7 @@
 #include <string>
 
 #include "cmd/editor_signals.h"
+#include "cmd/line_input.h"
 
 namespace tgi {
 
@@ -35,8 +36,7 @@ class PlainLines final : public LineSource {
 
  private:
   const int cancel_fd_;
-  std::string buffer_;
-  bool at_end_ = false;
+  LineInput input_{"-"};
 };
 
 // What a terminal pastes is inserted whole and stays one input, whatever lines it has.

@@ -16,8 +16,6 @@
 namespace tgi {
 namespace {
 
-constexpr size_t kLongestLine = size_t{256} << 20;  // /dev/zero has no end of a line
-
 bool is_readable(int fd, int timeout_ms) {
   pollfd waiting{.fd = fd, .events = POLLIN, .revents = 0};
   return ::poll(&waiting, 1, timeout_ms) > 0;

@@ -10,6 +10,8 @@
 
 namespace tgi {
 
+inline constexpr size_t kLongestLine = size_t{256} << 20;  // /dev/zero has no end of a line
+
 // What ends the wait for a line; -1: nothing does.
 struct LineWatch {
   int cancel_fd = -1;  // readable after Ctrl-C

@@ -77,6 +77,21 @@ TEST_CASE("a closed standard input counts only where it is read, a closed stderr
   }
 }
 
+TEST_CASE("what is said in a chat has an end") {
+  const Home home;
+  const FakeDaemon daemon(home.socket(), ready_model(answer));
+  const Ran line = run_in_shell(home, "chat", "</dev/zero");
+  CHECK(line.exit_status == 3);
+  CHECK_THAT(line.err, Catch::Contains("standard input: a line has more than 256 MiB"));
+  const std::string fifo = home.file("block");
+  const std::string write =
+      "(echo '\"\"\"'; yes $(head -c 100000 /dev/zero | tr '\\0' a)) >" + fifo + " 2>/dev/null &";
+  REQUIRE(std::system(("mkfifo " + fifo + "; " + write).c_str()) == 0);
+  const Ran block = run_in_shell(home, "chat", "<" + fifo);
+  CHECK(block.exit_status == 3);
+  CHECK_THAT(block.err, Catch::Contains("a message has more than 256 MiB"));
+}
+
 TEST_CASE("best-of and stream exclude each other, as they do over HTTP") {
   const Home home;
   const FakeDaemon daemon(home.socket(), ready_model(answer));
