@@ -169,7 +169,7 @@ class TurnWriter {
       fail_body(path + ".role", fmt::format("unknown role `{}`, expected user, assistant or system",
                                             role.substr(0, 100)));
     }
-    messages_.push_back({{"role", "system"}, {"content", text_of_blocks(*content, at)}});
+    add_system(text_of_blocks(*content, at));
   }
 
   OrderedJson take() { return std::move(messages_); }
@@ -181,6 +181,23 @@ class TurnWriter {
       messages_.push_back({{"role", role}, {"content", ""}});
     }
     return messages_.back();
+  }
+
+  // Before the first answer it belongs to the prompt: many templates take none in another place.
+  void add_system(const std::string& text) {
+    const bool is_answered = std::any_of(messages_.begin(), messages_.end(), [](const auto& each) {
+      return each["role"] == "assistant" || each["role"] == "tool";
+    });
+    const bool has_prompt = !messages_.empty() && messages_.front()["role"] == "system";
+    if (!is_answered && has_prompt) {
+      OrderedJson& prompt = messages_.front()["content"];
+      std::string whole = prompt.get<std::string>();
+      add_paragraph(whole, text);
+      prompt = std::move(whole);
+      return;
+    }
+    messages_.insert(is_answered ? messages_.end() : messages_.begin(),
+                     OrderedJson{{"role", "system"}, {"content", text}});
   }
 
   void add_user(const OrderedJson& content, const std::string& path) {

@@ -272,6 +272,24 @@ def test_blocks_are_the_conversation(pair, tmp_path):
     assert "".join(b["text"] for b in ours["content"]) == chat["choices"][0]["message"]["content"]
 
 
+def test_what_the_system_says_before_the_first_answer_is_its_prompt(pair, tmp_path):
+    """Many templates take the system's message in the first place alone."""
+    first_alone = ("{% for m in messages %}{% if m.role == 'system' and not loop.first %}{{ raise_exception('not first') }}{% endif %}"
+                   "<{{ m.role }}|{{ m.content }}>{% endfor %}")
+    api = pair(model=with_template(tmp_path, first_alone)).api
+
+    def count(**more):
+        return api.ok("/v1/messages/count_tokens", {"model": "tgi", **more})["input_tokens"]
+
+    late = [{"role": "user", "content": "a"}, {"role": "system", "content": "c"}, {"role": "user", "content": "b"}]
+    said = [{"role": "user", "content": "a\nb"}]
+    assert count(messages=late, system="s") == count(messages=said, system="s\nc")
+    assert count(messages=late) == count(messages=said, system="c")
+    refused = api.post("/v1/messages/count_tokens", {"model": "tgi", "messages": [
+        *said, {"role": "assistant", "content": "d"}, {"role": "system", "content": "c"}, {"role": "user", "content": "e"}]})
+    assert refused.status_code == 400 and "not first" in refused.text
+
+
 def test_an_answer_that_was_begun_is_gone_on_with(api):
     begun = [*HELLO, {"role": "assistant", "content": "tgi is"}]
     chat = api.ok("/v1/chat/completions", {"messages": begun, "max_tokens": 10, "temperature": 0})
