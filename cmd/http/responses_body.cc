@@ -22,56 +22,12 @@ constexpr std::array<std::string_view, 6> kIncludeOfTools = {
     "computer_call_output.output.image_url",
     "code_interpreter_call.outputs"};
 
-constexpr std::array kToolExtras = {
-    ExtraField{"async", "[false]", "calls are answered before the model goes on"},
-    ExtraField{"defer_loading", "[false]", "every tool is shown to the model"},
-    ExtraField{"output_schema", kAnything, "outputs are texts to the model"},
-    ExtraField{"allowed_callers", R"([["direct"]])", "calls are made by the model alone"},
-};
 constexpr std::array kReasoningExtras = {
     ExtraField{"summary", kAnything, "the reasoning itself is told"},
     ExtraField{"generate_summary", kAnything, "the reasoning itself is told"},
     ExtraField{"context", R"(["auto", "all_turns"])", "the chat template decides what it shows"},
     ExtraField{"mode", R"(["standard"])", "there is one"},
 };
-
-// OpenAI's flat function as the nested one of chats.
-OrderedJson nested_tool(const OrderedJson& tool, const std::string& path) {
-  static constexpr std::array<std::string_view, 5> kKnown = {"type", "name", "description",
-                                                             "parameters", "strict"};
-  if (!tool.is_object()) fail_body_type(path, "an object", tool);
-  const auto type = tool.find("type");
-  if (type == tool.end() || !type->is_string()) {
-    fail_body(path + ".type", "missing field, expected \"function\"");
-  }
-  if (*type != OrderedJson("function")) {
-    throw ApiError(422, "validation",
-                   fmt::format("Input validation error: `{}`: tools of type {} are not supported, "
-                               "this server has functions alone",
-                               path, type->get<std::string>().substr(0, 100)),
-                   "unsupported_feature", path + ".type");
-  }
-  OrderedJson function = OrderedJson::object();
-  for (const auto& item : tool.items()) {
-    if (item.key() == "type" || item.value().is_null()) continue;
-    if (std::ranges::find(kKnown, item.key()) == kKnown.end()) {
-      check_extra_field(path + "." + item.key(), item.key(), item.value(), kToolExtras, kKnown);
-      continue;
-    }
-    function[item.key()] = item.value();
-  }
-  return {{"type", "function"}, {"function", std::move(function)}};
-}
-
-std::optional<OrderedJson> nested_tools(const std::optional<OrderedJson>& tools) {
-  if (!tools) return std::nullopt;
-  if (!tools->is_array()) fail_body_type("tools", "an array of objects", *tools);
-  OrderedJson out = OrderedJson::array();
-  for (size_t i = 0; i < tools->size(); ++i) {
-    out.push_back(nested_tool((*tools)[i], fmt::format("tools[{}]", i)));
-  }
-  return out;
-}
 
 // `text.format` as the response_format of chats.
 std::optional<OrderedJson> format_of(const std::optional<OrderedJson>& text) {
@@ -257,7 +213,8 @@ ResponsesAsk read_responses_ask(const ResponsesBody& body,
   OpenAiParameters parameters = body;
   parameters.response_format = format_of(body.text);
   ToolFields fields = body;
-  fields.tools = nested_tools(body.tools);
+  fields.tools = nested_tools(body.tools, out.tool_names);
+  fields.tool_choice = shown_tool_choice(body.tool_choice);
   ToolsAsked tools = tools_of(fields, options.supports_grammars);
   const ReasoningAsked reasoning = read_reasoning_of(body.reasoning);
   ipc::GenerateRequest& request = out.request;

@@ -11,6 +11,7 @@
 
 #include "cmd/http/openai_body.h"
 #include "cmd/http/response_store.h"
+#include "cmd/http/responses_tools.h"
 
 namespace tgi::http {
 
@@ -46,6 +47,7 @@ struct SchemaName<ResponsesBody> {
 struct ResponsesAsk {
   ipc::GenerateRequest request;
   OrderedJson items;                         // that the body gives, in the form they are kept in
+  ToolNames tool_names;
   std::vector<StoredItemsPtr> turns_before;  // of previous_response_id
   bool lists_logprobs = false;
   int64_t num_top_logprobs = 0;

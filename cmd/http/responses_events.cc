@@ -94,7 +94,7 @@ void ResponseEvents::end(size_t index, const AnswerPart& part) {
   OrderedJson fields = place(index, part);
   fields[part.kind == PartKind::kCall ? "arguments" : "text"] = part.text;
   if (part.kind == PartKind::kText) fields["logprobs"] = logprobs_of(part.tokens);
-  if (part.kind == PartKind::kCall) fields["name"] = part.name;
+  if (part.kind == PartKind::kCall) fields["name"] = item(index, part, "completed")["name"];
   send(fmt::format("response.{}.done", text_name(part.kind)), std::move(fields));
   if (part.kind != PartKind::kCall) {
     fields = place(index, part);
@@ -107,7 +107,8 @@ void ResponseEvents::end(size_t index, const AnswerPart& part) {
 }
 
 OrderedJson ResponseEvents::item(size_t index, const AnswerPart& part, const char* status) const {
-  return item_of_part(part, ids_[index], status, ask_.num_top_logprobs, ask_.tells_encrypted);
+  return item_of_part(part, ids_[index], status, ask_.num_top_logprobs, ask_.tells_encrypted,
+                      ask_.tool_names);
 }
 
 OrderedJson ResponseEvents::place(size_t index, const AnswerPart& part) const {

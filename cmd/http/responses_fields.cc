@@ -31,7 +31,8 @@ std::span<const BodyField<ResponsesBody>> body_fields<ResponsesBody>() {
                                            {"the answer whose conversation is gone on with"}),
       inherited_field<B, &ToolFields::tools>(
           "tools", {"[{\"type\": \"function\", name, description, parameters, strict}]: what the "
-                    "answer may call"}),
+                    "answer may call; functions may stand in {\"type\": \"namespace\", name, "
+                    "description, tools}"}),
       inherited_field<B, &ToolFields::tool_choice>(
           "tool_choice",
           {"auto, none, required, {\"type\": \"function\", name} or {\"type\": \"allowed_tools\", "
@@ -62,8 +63,9 @@ std::span<const BodyField<ResponsesBody>> body_fields<ResponsesBody>() {
                                                .above_low = true,
                                                .rule = "`top_p` must be > 0.0 and <= 1.0"}}),
       inherited_field<B, &P::top_k>("top_k",
-                                    {.description = "as vLLM: the k most likely tokens",
-                                     .range = positive("`top_k` must be strictly positive")}),
+                                    {.description = "as vLLM: the k most likely tokens; 0 and -1: "
+                                                    "off",
+                                     .range = {.low = -1, .rule = "`top_k` must be >= -1"}}),
       inherited_field<B, &P::min_p>(
           "min_p", {.description = "as vLLM: as a share of the most likely token",
                     .range = {.low = 0, .high = 1, .rule = "`min_p` must be >= 0.0 and <= 1.0"}}),
@@ -109,6 +111,7 @@ std::span<const ExtraField> extra_fields<ResponsesBody>() {
       ExtraField{"conversation", "[]", "use `previous_response_id`"},
       ExtraField{"prompt", "[]", "prompts are not kept here: give `input` and `instructions`"},
       ExtraField{"context_management", "[[]]", "conversations are never made shorter"},
+      ExtraField{"client_metadata", kAnything, "labels of a client's sessions"},
       ExtraField{"max_tool_calls", kAnything, "a limit of tools that OpenAI runs"},
       ExtraField{"service_tier", kAnything, "there is one tier"},
       ExtraField{"prompt_cache_retention", kAnything,

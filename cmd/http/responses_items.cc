@@ -54,7 +54,6 @@ constexpr std::array kItemExtras = {
     ExtraField{"logprobs", kAnything, "models read the text"},
     ExtraField{"prompt_cache_breakpoint", kAnything, "every prompt is looked up in the cache"},
     ExtraField{"caller", R"([{"type":"direct"}])", "calls are made by the model alone"},
-    ExtraField{"namespace", "[]", "tools have no namespaces"},
     ExtraField{"async", "[false]", "calls are answered before the model goes on"},
 };
 
@@ -141,19 +140,23 @@ OrderedJson read_message(const OrderedJson& item, const std::string& path) {
 }
 
 OrderedJson read_call(const OrderedJson& item, const std::string& path) {
-  static constexpr std::array<std::string_view, 5> kKnown = {"type", "id", "call_id", "name",
-                                                             "arguments"};
+  static constexpr std::array<std::string_view, 6> kKnown = {"type", "id",        "call_id",
+                                                             "name", "arguments", "namespace"};
   check_members(item, path, kKnown);
   const std::string arguments = text_member(item, "arguments", path);
   if (!arguments.empty() && !json_or_discarded(arguments).is_object()) {
     fail_body(path + ".arguments", "expected the text of a JSON object");
   }
-  return {{"id", id_of(item, path, "fc")},
-          {"type", "function_call"},
-          {"status", "completed"},
-          {"arguments", arguments},
-          {"call_id", text_member(item, "call_id", path)},
-          {"name", text_member(item, "name", path)}};
+  OrderedJson out = {{"id", id_of(item, path, "fc")},
+                     {"type", "function_call"},
+                     {"status", "completed"},
+                     {"arguments", arguments},
+                     {"call_id", text_member(item, "call_id", path)},
+                     {"name", text_member(item, "name", path)}};
+  if (member_of(item, "namespace") != nullptr) {
+    out["namespace"] = text_member(item, "namespace", path);
+  }
+  return out;
 }
 
 OrderedJson read_output(const OrderedJson& item, const std::string& path) {
@@ -298,7 +301,8 @@ OrderedJson item_of_part(const AnswerPart& part,
                          const std::string& id,
                          std::string_view status,
                          int64_t num_top_logprobs,
-                         bool tells_encrypted) {
+                         bool tells_encrypted,
+                         const ToolNames& tool_names) {
   const bool is_written = status != "in_progress";
   OrderedJson content = OrderedJson::array();
   if (is_written && part.kind != PartKind::kCall) {
@@ -314,13 +318,19 @@ OrderedJson item_of_part(const AnswerPart& part,
       if (tells_encrypted && is_written) out["encrypted_content"] = encoded_reasoning(part.text);
       return out;
     }
-    case PartKind::kCall:
-      return {{"id", id},
-              {"type", "function_call"},
-              {"status", status},
-              {"arguments", is_written ? part.text : ""},
-              {"call_id", part.call_id},
-              {"name", part.name}};
+    case PartKind::kCall: {
+      OrderedJson out = {{"id", id},
+                         {"type", "function_call"},
+                         {"status", status},
+                         {"arguments", is_written ? part.text : ""},
+                         {"call_id", part.call_id},
+                         {"name", part.name}};
+      if (const auto named = tool_names.find(part.name); named != tool_names.end()) {
+        out["name"] = named->second.name;
+        out["namespace"] = named->second.space;
+      }
+      return out;
+    }
     case PartKind::kText:
       break;
   }

@@ -9,6 +9,7 @@
 
 #include "cmd/http/answer_parts.h"
 #include "cmd/http/body_table.h"
+#include "cmd/http/responses_tools.h"
 
 namespace tgi::http {
 
@@ -31,7 +32,8 @@ OrderedJson item_of_part(const AnswerPart& part,
                          const std::string& id,
                          std::string_view status,
                          int64_t num_top_logprobs,
-                         bool tells_encrypted);
+                         bool tells_encrypted,
+                         const ToolNames& tool_names);
 // Of the id of such an item: rs, msg, fc.
 std::string_view id_prefix(PartKind kind);
 

@@ -74,10 +74,14 @@ class MessageWriter {
 
   void add_call(const OrderedJson& item) {
     call_ids_.insert(item["call_id"].get<std::string>());
+    OrderedJson name = item["name"];
+    if (item.contains("namespace")) {
+      name = shown_tool_name(item["namespace"].get<std::string>(), name.get<std::string>());
+    }
     assistant_["tool_calls"].push_back(
         {{"id", item["call_id"]},
          {"type", "function"},
-         {"function", {{"name", item["name"]}, {"arguments", item["arguments"]}}}});
+         {"function", {{"name", std::move(name)}, {"arguments", item["arguments"]}}}});
     is_open_ = has_spoken_ = true;
   }
 

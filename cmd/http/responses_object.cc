@@ -83,7 +83,7 @@ OrderedJson items_of(const std::vector<AnswerPart>& parts,
   OrderedJson out = OrderedJson::array();
   for (size_t i = 0; i < parts.size(); ++i) {
     out.push_back(item_of_part(parts[i], ids[i], status_of_part(parts, i, reason),
-                               ask.num_top_logprobs, ask.tells_encrypted));
+                               ask.num_top_logprobs, ask.tells_encrypted, ask.tool_names));
   }
   return out;
 }

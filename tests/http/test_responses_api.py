@@ -183,6 +183,45 @@ def test_tools_are_called_and_their_results_read(api, client, stream):
     assert names <= {"get_weather", "ping"}
 
 
+def places(*tools, **more):
+    return {"type": "namespace", "name": "places", "description": "Of places.", "tools": list(tools)} | more
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+def test_functions_of_a_namespace_are_told_by_both_names(api, client, stream):
+    body = {"input": "The weather in Rome?", "tools": [PING, places(WEATHER)], "tool_choice": {
+        "type": "function", "namespace": "places", "name": "get_weather"}, "temperature": 0, "max_output_tokens": 250}
+    events = raw_events(api, body) if stream else []
+    answer = events[-1]["response"] if stream else api.ok("/v1/responses", body)
+    (call,) = strict(answer).output
+    assert (call.namespace, call.name) == ("places", "get_weather") and json.loads(call.arguments)["city"]
+    assert answer["tools"] == body["tools"]
+    told = [(e["item"]["namespace"], e["item"]["name"]) for e in events if e["type"].startswith("response.output_item.")]
+    assert told == [("places", "get_weather")] * len(told)
+    if stream:
+        assert len(told) == 2 and len(check_order(events)) == 1
+        assert [e["name"] for e in events if e["type"] == "response.function_call_arguments.done"] == ["get_weather"]
+    result = {"type": "function_call_output", "call_id": call.call_id, "output": "sunny"}
+    after = client.responses.create(model="tgi", input=[*answer["output"], result], tools=body["tools"], max_output_tokens=4)
+    listed = client.responses.input_items.list(after.id, order="asc").data
+    assert (listed[0].namespace, listed[0].name) == ("places", "get_weather")
+
+
+def test_a_namespace_is_what_the_model_sees_in_names_and_descriptions(api):
+    shown = {"type": "function", "name": "places__get_weather", "description": "Of places.\nThe weather.", "parameters": CITY,
+             "strict": False}
+    called = {"type": "function_call", "call_id": "a", "arguments": "{}"}
+    result = {"type": "function_call_output", "call_id": "a", "output": "sunny"}
+
+    def count(tools, **names):
+        return api.ok("/v1/responses/input_tokens", {"tools": tools, "input": [called | names, result]})["input_tokens"]
+
+    wanted = count([shown], name="places__get_weather")
+    assert count([places(WEATHER)], namespace="places", name="get_weather") == wanted
+    # A search that may not go out finds nothing: it is none.
+    assert count([shown, {"type": "web_search", "external_web_access": False}], name="places__get_weather") == wanted
+
+
 def test_tool_choices(api):
     base = {"input": "Go!", "tools": [WEATHER, PING], "max_output_tokens": 250, "temperature": 1.2}
     for choice in ({"type": "function", "name": "ping"},
@@ -539,6 +578,13 @@ def test_compaction_is_refused_by_name(client, api):
     ({"input": "a", "text": {"format": {"type": "json_schema", "name": "a"}}}, "text.format.schema"),
     ({"input": "a", "reasoning": {"effort": "a lot"}}, "reasoning.effort: unknown effort"),
     ({"input": "a", "tools": [{"type": "web_search"}]}, "tools of type web_search"),
+    ({"input": "a", "tools": [{"type": "web_search", "external_web_access": True}]}, "tools of type web_search"),
+    ({"input": "a", "tools": [places({"type": "custom", "name": "a"})]}, "tools[0].tools[0]`: tools of type custom"),
+    ({"input": "a", "tools": [places(WEATHER, mood="good")]}, "tools[0].mood"),
+    ({"input": "a", "tools": [places(WEATHER) | {"tools": {}}]}, "tools[0].tools: expected an array"),
+    ({"input": "a", "tools": [{"type": "namespace", "tools": [WEATHER]}]}, "tools[0].name: missing field"),
+    ({"input": "a", "tools": [places(WEATHER, WEATHER)]}, "places__get_weather"),
+    ({"input": "a", "top_k": -2}, "`top_k` must be >= -1"),
     ({"input": "a", "tools": [{"type": "function", "name": "a b"}]}, "tools[0].name"),
     ({"input": "a", "tools": [WEATHER], "tool_choice": {"type": "function", "name": "ping"}}, "Tool with name ping not found"),
     ({"input": "a", "tools": [WEATHER], "tool_choice": {"type": "file_search"}}, "only functions"),
