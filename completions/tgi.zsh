@@ -51,13 +51,37 @@ _tgi() {
     'config:show the settings and where they come from, and change them'
     'version:show the versions of the tool and of the daemon'
   )
-  if (( CURRENT == 2 )); then
+  local -i at=2
+  local value
+  while (( at < CURRENT )); do
+    case ${words[at]} in
+      --socket) value='_files'; (( at += 2 )) ;;
+      -*) (( at += 1 )) ;;
+      *) break ;;
+    esac
+  done
+  if (( at > CURRENT )); then
+    eval $value
+    return
+  fi
+  if (( at == CURRENT )) && [[ ${words[CURRENT]} == -* ]]; then
+    _arguments \
+      '--version[print the version, the commit and the backends]' \
+      '-h[show the options that matter most, and examples]' \
+      '--help[show the options that matter most, and examples]' \
+      '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
+      '--no-start[do not start a daemon when none is running]' \
+      '-v[say more on stderr\: what is done, tokens per second]' \
+      '--verbose[say more on stderr\: what is done, tokens per second]' \
+      && return 0
+  fi
+  if (( at == CURRENT )); then
     _describe 'command' commands
     return
   fi
-  local command=${words[2]}
-  shift words
-  (( CURRENT-- ))
+  local command=${words[at]}
+  shift $(( at - 1 )) words
+  (( CURRENT -= at - 1 ))
   case $command in
     run)
       _arguments \

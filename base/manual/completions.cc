@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/manual/help.h"
 
@@ -43,6 +45,16 @@ std::string join_names(const CommandDoc& command) {
   std::string out;
   for (const OptionDoc& option : command.options) {
     for (const std::string& name : option.names) out += (out.empty() ? "" : " ") + name;
+  }
+  return out;
+}
+
+// What all commands have, which may stand before them too; the program has a help of its own.
+std::vector<OptionDoc> common_options(const ProgramDoc& doc) {
+  std::vector<OptionDoc> out;
+  for (const OptionDoc& option : doc.commands.front().options) {
+    const bool is_help = option.names.back().starts_with("--help");
+    if (option.group == kCommonGroup && !is_help) out.push_back(option);
   }
   return out;
 }
@@ -110,10 +122,10 @@ std::string bash_command(const CommandDoc& command, std::string_view indent) {
 
 // Sets `at` to the place of the command's name, before which options may stand that all commands
 // have; where the value of one is to be completed, past it, and `others` to what offers it.
-std::string bash_find_command(const CommandDoc& any) {
+std::string bash_find_command(const std::vector<OptionDoc>& common) {
   std::string cases;
-  for (const OptionDoc& option : any.options) {
-    if (option.group != kCommonGroup || option.value.empty()) continue;
+  for (const OptionDoc& option : common) {
+    if (option.value.empty()) continue;
     cases += fmt::format(
         "      {}) others=\"{}\"; at=$((at + 2)); [ \"${{COMP_WORDS[at-1]}}\" != = ] || at=$((at + "
         "1)) "
@@ -219,6 +231,31 @@ std::string zsh_arguments(const CommandDoc& command, std::string_view indent) {
   return out;
 }
 
+// Sets `at` to the place of the command's name, as bash_find_command(); past the word that is
+// completed, `value` offers what an option before the command takes.
+std::string zsh_find_command(const std::vector<OptionDoc>& common) {
+  std::string cases;
+  for (const OptionDoc& option : common) {
+    if (option.value.empty()) continue;
+    cases += fmt::format("      {}) value='{}'; (( at += 2 )) ;;\n", fmt::join(option.names, "|"),
+                         zsh_action(option));
+  }
+  return fmt::format(R"(  local -i at=2
+  local value
+  while (( at < CURRENT )); do
+    case ${{words[at]}} in
+{}      -*) (( at += 1 )) ;;
+      *) break ;;
+    esac
+  done
+  if (( at > CURRENT )); then
+    eval $value
+    return
+  fi
+)",
+                     cases);
+}
+
 std::string zsh_lister(std::string_view name, std::string_view command) {
   return fmt::format(R"zsh(
 {}() {{
@@ -276,6 +313,27 @@ std::string fish_command(const std::string& program,
   return out;
 }
 
+// Conditions of fish: which command stands before the cursor, "" where none does.
+std::string fish_find_command(const std::string& program, const std::vector<OptionDoc>& common) {
+  std::string valued;
+  for (const OptionDoc& option : common) {
+    if (option.value.empty()) continue;
+    for (const std::string& name : option.names) valued += " " + name;
+  }
+  return fmt::format(R"(function __{0}_is
+    set -l words (commandline -opc)
+    set -e words[1]
+    while string match -q -- '-*' "$words[1]"
+        contains -- $words[1]{1}
+        and set -e words[2]
+        set -e words[1]
+    end
+    test "$words[1]" = "$argv[1]"
+end
+)",
+                     program, valued);
+}
+
 std::string written_by(const std::string& program) {
   return fmt::format("Written by `scripts/make_docs` from the options of {}; do not edit.",
                      program);
@@ -300,7 +358,7 @@ std::string bash_completion(const ProgramDoc& doc) {
         "others=''\n"
         "  if [ \"$at\" -eq \"$COMP_CWORD\" ]; then\n    _tgi_words '{} {}'\n    return\n  fi\n"
         "  case \"${{COMP_WORDS[at]}}\" in\n{}  esac\n",
-        bash_find_command(doc.commands.front()), names, join_names(doc.program), cases);
+        bash_find_command(common_options(doc)), names, join_names(doc.program), cases);
   }
   const std::string helpers =
       std::string(kBashHelpers) + bash_lister("_tgi_models", kListModels) +
@@ -347,20 +405,27 @@ std::string zsh_completion(const ProgramDoc& doc) {
       cases += fmt::format("    {})\n      _arguments \\\n{}        && return 0\n      ;;\n",
                            command.name, zsh_arguments(command, "        "));
     }
+    CommandDoc before = doc.program;
+    for (OptionDoc& option : common_options(doc)) before.options.push_back(std::move(option));
     body = fmt::format(R"(  local -a commands
   commands=(
 {}  )
-  if (( CURRENT == 2 )); then
+{}  if (( at == CURRENT )) && [[ ${{words[CURRENT]}} == -* ]]; then
+    _arguments \
+{}      && return 0
+  fi
+  if (( at == CURRENT )); then
     _describe 'command' commands
     return
   fi
-  local command=${{words[2]}}
-  shift words
-  (( CURRENT-- ))
+  local command=${{words[at]}}
+  shift $(( at - 1 )) words
+  (( CURRENT -= at - 1 ))
   case $command in
 {}  esac
 )",
-                       commands, cases);
+                       commands, zsh_find_command(common_options(doc)),
+                       zsh_arguments(before, "      "), cases);
   }
   return fmt::format(
       "#compdef {0}\n# Completion of {0} for zsh. {1}\n{2}\n_{0}() {{\n{3}}}\n_{0} \"$@\"\n",
@@ -372,14 +437,17 @@ std::string fish_completion(const ProgramDoc& doc) {
   std::string out = fmt::format("# Completion of {0} for fish. {1}\ncomplete -c {0} -f\n", program,
                                 written_by(program));
   if (doc.commands.empty()) return out + fish_command(program, "", doc.program);
+  const std::string before = fmt::format(" -n '__{}_is \"\"'", program);
+  out += fish_find_command(program, common_options(doc));
   for (const CommandDoc& command : doc.commands) {
-    out += fmt::format("complete -c {} -n __fish_use_subcommand -a {} -d {}\n", program,
-                       command.name, fish_quote(command.summary));
+    out += fmt::format("complete -c {}{} -a {} -d {}\n", program, before, command.name,
+                       fish_quote(command.summary));
   }
-  out += fish_command(program, " -n __fish_use_subcommand", doc.program);
+  CommandDoc options = doc.program;
+  for (OptionDoc& option : common_options(doc)) options.options.push_back(std::move(option));
+  out += fish_command(program, before, options);
   for (const CommandDoc& command : doc.commands) {
-    out += fish_command(program, fmt::format(" -n '__fish_seen_subcommand_from {}'", command.name),
-                        command);
+    out += fish_command(program, fmt::format(" -n '__{}_is {}'", program, command.name), command);
   }
   return out;
 }

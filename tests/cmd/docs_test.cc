@@ -222,6 +222,13 @@ TEST_CASE("fish completes commands, options and values") {
   CHECK(fish_offers("tgi generate --max-n") == "--max-new-tokens\n");
   CHECK(fish_offers("tgi load --dtype b") == "bf16\n");
   CHECK(fish_offers("tgi load dem") == "demo\n");
+  CHECK(fish_offers("tgi --socket /x gen") == "generate\n");
+  CHECK(fish_offers("tgi --no-start generate --max-n") == "--max-new-tokens\n");
+  CHECK(fish_offers("tgi --no-s") == "--no-start\n");
+  CHECK(fish_offers("tgi --socket " + kSource + "/completions/tgi.b") ==
+        kSource + "/completions/tgi.bash\n");
+  CHECK(fish_offers("tgi config set daemon.max-ru") == "daemon.max-running\n");
+  CHECK(fish_offers("tgi run load --syst") == "--system\n");
   CHECK(fish_offers("tgid --backend cu", "tgid") == "cuda\n");
 }
 
@@ -242,6 +249,10 @@ TEST_CASE("zsh completes commands, options and values") {
   CHECK(offers("tgi generate --max-n") == "--max-new-tokens\n");
   CHECK(offers("tgi load --dtype b") == "bf16\n");
   CHECK(offers("tgi load dem") == "demo\n");
+  CHECK(offers("tgi --socket /x gen") == "generate\n");
+  CHECK(offers("tgi --no-start generate --max-n") == "--max-new-tokens\n");
+  CHECK(offers("tgi --no-s") == "--no-start\n");
+  CHECK(offers("tgi config set daemon.max-ru") == "daemon.max-running\n");
   CHECK(offers("tgid --backend cu") == "cuda\n");
 }
 
