@@ -203,10 +203,17 @@ WriteStatus write_from(int fd, std::string_view& bytes) {
 }
 
 UnixListener::UnixListener(std::string path, UniqueFd fd, UniqueFd lock)
-    : path_(std::move(path)), fd_(std::move(fd)), lock_(std::move(lock)) {}
+    : path_(std::move(path)), fd_(std::move(fd)), lock_(std::move(lock)) {
+  struct stat status {};
+  if (!lock_ || ::lstat(path_.c_str(), &status) != 0) return;
+  device_ = status.st_dev;
+  inode_ = status.st_ino;
+}
 
 UnixListener::~UnixListener() {
-  if (fd_ && lock_) ::unlink(path_.c_str());
+  struct stat status {};
+  if (!fd_ || !lock_ || ::lstat(path_.c_str(), &status) != 0) return;
+  if (status.st_dev == device_ && status.st_ino == inode_) ::unlink(path_.c_str());
 }
 
 std::optional<UniqueFd> UnixListener::accept() {

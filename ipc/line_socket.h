@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -85,6 +86,9 @@ class UnixListener {
   std::string path_;
   UniqueFd fd_;
   UniqueFd lock_;
+  // Of its socket file: who removed that, and the lock, may have made room for another daemon's.
+  uint64_t device_ = 0;
+  uint64_t inode_ = 0;
 };
 
 // Throws kOverloaded when another daemon lives at `path`, kInvalidArgument when the path is too

@@ -9,6 +9,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <random>
 #include <string>
 #include <thread>
@@ -207,6 +208,17 @@ TEST_CASE("a daemon whose socket was removed is named, for no command reaches it
   CHECK(thrown.code == Code::kOverloaded);
   CHECK_THAT(thrown.message, Catch::Contains("no socket is there") &&
                                  Catch::Contains(fmt::format("`kill {}`", ::getpid())));
+}
+
+TEST_CASE("a daemon whose socket and lock were removed leaves another one's socket alone") {
+  const TempFolder folder;
+  const std::string path = folder.file("s");
+  auto first = std::make_unique<UnixListener>(listen_unix(path));
+  ::unlink(path.c_str());
+  ::unlink((path + ".lock").c_str());
+  const UnixListener second = listen_unix(path);
+  first.reset();
+  CHECK_NOTHROW(connect_unix(path));
 }
 
 TEST_CASE("of many daemons that start at once on a stale socket exactly one wins") {
