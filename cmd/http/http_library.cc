@@ -18,12 +18,14 @@
 
 #include "base/ascii.h"
 #include "cmd/http/framing.h"
+#include "cmd/http/gzip_reader.h"
 #include "cmd/http/request_filter.h"
 
 namespace tgi::http {
 namespace {
 
 constexpr int kListenBacklog = 4096;
+constexpr const char* kCoding = "Content-Encoding";
 constexpr const char* kAnyPath = "/";  // which all requests have for the library
 
 #ifdef CPPHTTPLIB_HEADER_MAX_COUNT
@@ -57,11 +59,13 @@ bool has_too_long_header(std::string_view head) {
 thread_local Exchange* current = nullptr;
 thread_local RequestFilter* current_filter = nullptr;
 
-// Codings of a body that this build of the library undoes; a body in any other it would hand over
-// as it came.
-constexpr std::array kDecoded = {
+constexpr const char* kGzip = "gzip";
+
+// Codings of a body that are undone: gzip here, where it may have several members, the others by
+// this build of the library, which hands over a body in any other coding as it came.
+constexpr std::array kDecoded = {kGzip,
 #ifdef CPPHTTPLIB_ZLIB_SUPPORT
-    "gzip", "deflate",
+    "deflate",
 #endif
 #ifdef CPPHTTPLIB_BROTLI_SUPPORT
     "br",
@@ -73,7 +77,7 @@ constexpr std::array kDecoded = {
 void lower_value(httplib::Request& request, const char* name) {
   if (!request.has_header(name)) return;
   std::string value = ascii_lower(request.get_header_value(name));
-  if (value == "x-gzip") value = "gzip";  // RFC 9110, section 8.4.1.3
+  if (value == "x-gzip") value = kGzip;  // RFC 9110, section 8.4.1.3
   request.headers.erase(name);
   request.set_header(name, value);
 }
@@ -249,8 +253,10 @@ class Server final : public httplib::Server, public HttpLibrary {
     for (const char* name : {"Accept-Encoding", "Connection", "Content-Type", "Upgrade"}) {
       from.headers.erase(name);
     }
-    lower_value(from, "Content-Encoding");
+    lower_value(from, kCoding);
     lower_value(from, "Expect");
+    current->is_gzip = from.get_header_value(kCoding) == kGzip;
+    if (current->is_gzip) from.headers.erase(kCoding);
   }
 
   bool is_too_large(const httplib::Request& request) const {
@@ -335,11 +341,17 @@ class Server final : public httplib::Server, public HttpLibrary {
     bool too_large = is_too_large(from);
     bool complete = true;
     if (!too_large && (from.has_header("Content-Length") || from.has_header("Transfer-Encoding"))) {
-      complete = reader([&](const char* bytes, size_t count) {
-        too_large = too_large || request.body.size() + count > options_.max_body_bytes;
-        if (!too_large) request.body.append(bytes, count);
+      const auto take = [&](std::string_view bytes) {
+        too_large = too_large || request.body.size() + bytes.size() > options_.max_body_bytes;
+        if (!too_large) request.body.append(bytes);
         return !too_large;
+      };
+      std::optional<GzipReader> gzip;
+      if (current->is_gzip) gzip.emplace();
+      complete = reader([&](const char* bytes, size_t count) {
+        return gzip ? gzip->read({bytes, count}, take) : take({bytes, count});
       });
+      if (gzip && !gzip->is_whole()) complete = false;
     }
     if (too_large) {
       const auto reason = fmt::format("the body has more than {} bytes, which is the limit",

@@ -23,6 +23,7 @@ struct Exchange {
   bool answered = false;    // by the handler: the status is not the library's doing
   bool must_close = false;  // what is left of the request was not read, or the end ends the body
   bool is_http_1_0 = false;
+  bool is_gzip = false;  // the body, and not undone by the library
 };
 
 class HttpLibrary {

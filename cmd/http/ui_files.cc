@@ -1,11 +1,10 @@
 #include "cmd/http/ui_files.h"
 
-#include <zlib.h>
-
 #include <array>
 #include <utility>
 
 #include "base/error.h"
+#include "cmd/http/gzip_reader.h"
 
 // One line for each file. The build compresses NAME into NAME.gz of TGI_UI_DIR, which CMake sets
 // for this source alone; the assembler reads it from there, as the daemon's demo model is read.
@@ -88,25 +87,13 @@ std::optional<UiFile> find_ui_file(std::string_view name) {
 }
 
 std::string gunzip(std::string_view compressed) {
-  z_stream stream{};
-  constexpr int kGzip = 16;  // added to the window's size: expect its header
-  if (::inflateInit2(&stream, kGzip + MAX_WBITS) != Z_OK) {
-    throw Error(Code::kInternal, "zlib could not be started");
-  }
-  // zlib never writes to its input; without ZLIB_CONST its type says otherwise.
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(compressed.data()));
-  stream.avail_in = static_cast<uInt>(compressed.size());
+  GzipReader reader;
   std::string out;
-  int status = Z_OK;
-  std::array<char, 16384> part{};
-  while (status == Z_OK) {
-    stream.next_out = reinterpret_cast<Bytef*>(part.data());
-    stream.avail_out = static_cast<uInt>(part.size());
-    status = ::inflate(&stream, Z_NO_FLUSH);
-    out.append(part.data(), part.size() - stream.avail_out);
-  }
-  ::inflateEnd(&stream);
-  if (status != Z_STREAM_END) throw Error(Code::kInternal, "a compressed file is damaged");
+  const bool is_good = reader.read(compressed, [&](std::string_view part) {
+    out += part;
+    return true;
+  });
+  if (!is_good || !reader.is_whole()) throw Error(Code::kInternal, "a compressed file is damaged");
   return out;
 }
 
