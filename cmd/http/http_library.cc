@@ -65,12 +65,12 @@ constexpr const char* kGzip = "gzip";
 // this build of the library, which hands over a body in any other coding as it came.
 constexpr std::array kDecoded = {kGzip,
 #ifdef CPPHTTPLIB_ZLIB_SUPPORT
-    "deflate",
+                                 "deflate",
 #endif
 #ifdef CPPHTTPLIB_BROTLI_SUPPORT
-    "br",
+                                 "br",
 #endif
-    "identity"};
+                                 "identity"};
 
 // The library compares some values with case that have none: Content-Encoding (RFC 9110, section
 // 8.4.1) and Expect (10.1.1).

@@ -7,8 +7,6 @@
 #include <string_view>
 #include <utility>
 
-#include "ipc/duration.h"
-
 namespace tgi::http {
 namespace {
 
@@ -16,10 +14,6 @@ namespace {
 // it.
 constexpr LlamaDefaults kOllamaDefaults = {
     .temperature = 0.8, .top_k = 40, .top_p = 0.9, .min_p = 0};
-
-constexpr std::string_view kKeepAliveHelp =
-    "how long the model stays after this: \"5m\", \"1h30m\" or seconds; 0: no longer than its "
-    "requests, below 0: for ever. A pinned model stays in any case";
 
 template <typename B>
 constexpr std::array<BodyField<B>, 2> model_rows() {
@@ -388,18 +382,6 @@ CompletionBody to_completion(const OllamaGenerateBody& body, const ApiOptions& o
 
 bool is_raw(const OllamaGenerateBody& body, const ApiOptions& options) {
   return body.raw || !options.has_chat_template;
-}
-
-std::optional<double> keep_alive_of(const OllamaKept& body) {
-  if (!body.keep_alive) return std::nullopt;
-  const OrderedJson& time = *body.keep_alive;
-  if (time.is_number()) return time.get<double>() < 0 ? -1 : time.get<double>();
-  if (!time.is_string()) fail_body_type("keep_alive", "a time such as \"5m\", or seconds", time);
-  try {
-    return ipc::parse_keep_alive(time.get<std::string>());
-  } catch (const Error& error) {
-    fail_body("keep_alive", error.what());
-  }
 }
 
 }  // namespace tgi::http

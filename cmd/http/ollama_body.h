@@ -132,6 +132,5 @@ bool is_raw(const OllamaGenerateBody& body, const ApiOptions& options);
 
 // How long the model stays after the request, in seconds; below 0: for ever; nothing: as before.
 // Throws ApiError for what is no time.
-std::optional<double> keep_alive_of(const OllamaKept& body);
 
 }  // namespace tgi::http

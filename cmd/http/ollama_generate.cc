@@ -153,7 +153,7 @@ Response answer(const std::shared_ptr<Scope>& scope,
                 bool is_chat,
                 ipc::GenerateRequest asked) {
   choose_ollama_model(*scope, ollama_name(body), asked);
-  asked.keep_alive_seconds = keep_alive_of(body);
+  asked.keep_alive_seconds = keep_alive_of(body.keep_alive);
   const bool is_streamed = asked.stream;
   const auto generation = std::make_shared<Generation>(scope, std::vector{std::move(asked)});
   const auto lines = std::make_shared<OllamaAnswer>(scope, body, is_chat);
@@ -178,7 +178,7 @@ Response answer(const std::shared_ptr<Scope>& scope,
 Response load_answer(const std::shared_ptr<Scope>& scope, const OllamaAsk& body, bool is_chat) {
   ipc::GenerateRequest request;
   choose_ollama_model(*scope, ollama_name(body), request);
-  const std::optional<double> keep_alive = keep_alive_of(body);
+  const std::optional<double> keep_alive = keep_alive_of(body.keep_alive);
   keep_model(*scope, keep_alive);
   const bool is_unload = keep_alive && *keep_alive == 0;
   OrderedJson out = OllamaAnswer(scope, body, is_chat).load_line(is_unload);

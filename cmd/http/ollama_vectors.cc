@@ -13,7 +13,7 @@ namespace {
 
 void choose(Scope& scope, const OllamaKept& body, ipc::VectorParams& params) {
   const std::string& name = ollama_name(body);
-  params.keep_alive_seconds = keep_alive_of(body);
+  params.keep_alive_seconds = keep_alive_of(body.keep_alive);
   ipc::GenerateRequest request;
   choose_ollama_model(scope, name, request);
   params.adapter = request.adapter;

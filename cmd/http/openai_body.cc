@@ -10,6 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
+#include "ipc/duration.h"
+
 namespace tgi::http {
 namespace {
 
@@ -265,9 +268,22 @@ ipc::GenerateRequest to_daemon(const ChatBody& body, const ApiOptions& options) 
   fill_sampling(body, options, out.params);
   out.params.max_reasoning_tokens = reasoning.max_tokens;
   if (body.max_completion_tokens) out.params.max_new_tokens = *body.max_completion_tokens;
+  out.keep_alive_seconds = keep_alive_of(body.keep_alive);
   out.params.details = body.logprobs && !body.stream;
   out.params.top_n_tokens = top_n;
   return out;
+}
+
+std::optional<double> keep_alive_of(const std::optional<OrderedJson>& keep_alive) {
+  if (!keep_alive) return std::nullopt;
+  const OrderedJson& time = *keep_alive;
+  if (time.is_number()) return time.get<double>() < 0 ? -1 : time.get<double>();
+  if (!time.is_string()) fail_body_type("keep_alive", "a time such as \"5m\", or seconds", time);
+  try {
+    return ipc::parse_keep_alive(time.get<std::string>());
+  } catch (const Error& error) {
+    fail_body("keep_alive", error.what());
+  }
 }
 
 namespace {
@@ -326,6 +342,7 @@ std::vector<ipc::GenerateRequest> to_daemon(const CompletionBody& body, const Ap
   for (ipc::GenerateRequest& request : out) {
     // The prompt's tokens are known at its end only, and have to be told before all others.
     request.stream = body.stream && !(body.echo && body.logprobs);
+    request.keep_alive_seconds = keep_alive_of(body.keep_alive);
     fill_sampling(body, options, request.params);
     if (!is_greedy(body)) request.params.best_of = best_of;
     request.params.return_full_text = body.echo;

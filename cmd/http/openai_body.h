@@ -47,6 +47,7 @@ struct OpenAiParameters : GuideFields {
   bool ignore_eos = false;
   std::optional<uint32_t> min_tokens;
   std::optional<uint32_t> speculate;
+  std::optional<OrderedJson> keep_alive;                     // ollama's: "5m", or seconds
   std::optional<ipc::SamplingDefaults> sampling_defaults{};  // of the API, no field of a body
 };
 
@@ -143,6 +144,12 @@ std::span<const Term> completion_terms();
 void fill_sampling(const OpenAiParameters& parameters,
                    const ApiOptions& options,
                    ipc::GenerateParams& to);
+
+inline constexpr std::string_view kKeepAliveHelp =
+    "how long the model stays after this: \"5m\", \"1h30m\" or seconds; 0: no longer than its "
+    "requests, below 0: for ever. A pinned model stays in any case";
+// In seconds, as in ipc::GenerateRequest. Throws.
+std::optional<double> keep_alive_of(const std::optional<OrderedJson>& keep_alive);
 
 // All of these throw the first rule that is broken.
 ipc::GenerateRequest to_daemon(const ChatBody& body, const ApiOptions& options);

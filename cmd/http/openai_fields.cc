@@ -14,7 +14,7 @@ constexpr Range penalty(std::string_view rule) {
 }
 
 template <typename B>
-constexpr std::array<BodyField<B>, 33> shared_rows() {
+constexpr std::array<BodyField<B>, 34> shared_rows() {
   using P = OpenAiParameters;
   return {{
       inherited_field<B, &P::model>(
@@ -98,6 +98,7 @@ constexpr std::array<BodyField<B>, 33> shared_rows() {
       inherited_field<B, &P::speculate>(
           "speculate", {"tokens to be drafted at most for a step, up to the server's --speculate, "
                         "which is the default; the answer is the same"}),
+      inherited_field<B, &P::keep_alive>("keep_alive", {kKeepAliveHelp}),
   }};
 }
 

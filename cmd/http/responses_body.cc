@@ -225,6 +225,7 @@ ResponsesAsk read_responses_ask(const ResponsesBody& body,
   if (!tools.parallel) request.parallel_tool_calls = false;
   request.reasoning_effort = reasoning.effort;
   request.parse_answer = true;
+  request.keep_alive_seconds = keep_alive_of(body.keep_alive);
   // Which tokens make up a text is told with the tokens alone.
   request.stream = body.stream || out.lists_logprobs;
   fill_sampling(parameters, options, request.params);

@@ -46,7 +46,7 @@ struct SchemaName<ResponsesBody> {
 
 struct ResponsesAsk {
   ipc::GenerateRequest request;
-  OrderedJson items;                         // that the body gives, in the form they are kept in
+  OrderedJson items;  // that the body gives, in the form they are kept in
   ToolNames tool_names;
   std::vector<StoredItemsPtr> turns_before;  // of previous_response_id
   bool lists_logprobs = false;

@@ -16,7 +16,7 @@ template <>
 std::span<const BodyField<ResponsesBody>> body_fields<ResponsesBody>() {
   using B = ResponsesBody;
   using P = OpenAiParameters;
-  static const std::array<BodyField<B>, 33> kFields = {{
+  static const std::array<BodyField<B>, 34> kFields = {{
       inherited_field<B, &P::model>(
           "model", {"the name of the model, or of a LoRA adapter to answer by; absent, \"\" or "
                     "\"tgi\": whatever is served"}),
@@ -98,6 +98,7 @@ std::span<const BodyField<ResponsesBody>> body_fields<ResponsesBody>() {
                                          {"as vLLM: go on after the end of the text"}),
       inherited_field<B, &P::min_tokens>("min_tokens",
                                          {"as vLLM: the text does not end before so many tokens"}),
+      inherited_field<B, &P::keep_alive>("keep_alive", {kKeepAliveHelp}),
       body_field<&B::chat_template_kwargs>(
           "chat_template_kwargs",
           {"as vLLM: {name: value}: variables of the chat template, such as enable_thinking"}),

@@ -112,6 +112,19 @@ def test_ollamas_keep_alive(on_demand):
     assert refused.status_code == 400 and "keep_alive" in refused.text
 
 
+def test_a_request_of_openais_routes_says_how_long_its_model_stays(on_demand):
+    both = on_demand("--keep-alive", "2h")
+    asks = [("/v1/completions", {"prompt": "Once", "max_tokens": 2}),
+            ("/v1/chat/completions", {"messages": [{"role": "user", "content": "Once"}], "max_tokens": 2}),
+            ("/v1/responses", {"input": "Once", "max_output_tokens": 2})]
+    for path, body in asks:
+        answer = both.api.post(path, body | {"model": "short", "keep_alive": "1ms"})
+        assert answer.status_code == 200, answer.text
+        wait_until(lambda: phases(both)["short"] == "not loaded")
+        refused = both.api.post(path, body | {"model": "short", "keep_alive": "soon"})
+        assert refused.status_code in (400, 422) and "keep_alive" in refused.text, path
+
+
 def test_pins_names_and_the_command_line(on_demand):
     one = on_demand("--max-models", "1")
     assert tgi(one, "load", "demo", "--pin").returncode == 0

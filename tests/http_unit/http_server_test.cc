@@ -590,8 +590,9 @@ TEST_CASE(
     CHECK(ask(coding, gzip("hello")).body == "POST /a hello");
     CHECK(ask(coding, gzip("hel") + gzip("") + gzip("lo")).body == "POST /a hello");
     const std::string whole = gzip("hello");
-    for (const std::string& body : {std::string("not gzip at all"), whole + "x", whole + whole.substr(0, 9),
-                                    whole.substr(0, whole.size() - 1)}) {
+    for (const std::string& body :
+         {std::string("not gzip at all"), whole + "x", whole + whole.substr(0, 9),
+          whole.substr(0, whole.size() - 1)}) {
       const RawAnswer broken = ask(coding, body);
       CHECK(broken.status == 400);
       CHECK_THAT(broken.body, Catch::Contains("can't be decompressed"));
