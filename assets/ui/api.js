@@ -67,3 +67,6 @@ export const askJson = async (path, options) => (await ask(path, options)).json(
 export function post(path, body, options = {}) {
   return ask(path, {...options, method: "POST", body: JSON.stringify(body), headers: {"Content-Type": "application/json"}});
 }
+
+/** What /v1/models lists: the default model first, then the others; adapters name what they are of. */
+export const partedModels = data => ({models: data.filter(each => !each.parent), adapters: data.filter(each => each.parent)});

@@ -1,5 +1,5 @@
 // The page of `tgi serve`: puts its parts together. Everything it knows comes from the server's public routes.
-import {apiKey, ask, askJson, onKeyWanted} from "./api.js";
+import {apiKey, ask, askJson, onKeyWanted, partedModels} from "./api.js";
 import * as chat from "./chat.js";
 import {focusComposer, showState, startComposer} from "./composer.js";
 import * as conversations from "./conversations.js";
@@ -20,13 +20,15 @@ function showTheme() {
 
 const shortName = id => id.split("/").at(-1);
 
-// The base model has the empty value: a chat goes on when the server gets another one.
+const option = ({id}, value = id) => h("option", {value, title: id}, shortName(id));
+
+// The default model has the empty value: a chat goes on when the server gets another one.
 async function loadModels() {
   try {
     const [{data}, info] = await Promise.all([askJson("v1/models"), askJson("info")]);
     version = info.version;
-    const [base, ...adapters] = data;
-    modelSelect.replaceChildren(h("option", {value: "", title: base.id}, shortName(base.id)),
+    const {models: [base, ...others], adapters} = partedModels(data);
+    modelSelect.replaceChildren(option(base, ""), ...others.map(each => option(each)),
       ...(adapters.length ? [h("optgroup", {label: "Adapters"}, adapters.map(({id}) => h("option", {value: id}, id)))] : []));
     chat.nameModel(shortName(base.id));
     document.title = `${shortName(base.id)} – tgi`;

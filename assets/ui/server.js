@@ -1,5 +1,5 @@
 // The second tab: what the server does now and did in the last minutes, from /metrics, /info, /v1/models and /ui/requests.
-import {ask, askJson} from "./api.js";
+import {ask, askJson, partedModels} from "./api.js";
 import {byId, h} from "./dom.js";
 import {parseMetrics, quantileOf, rateOf, valueOf} from "./metrics.js";
 import {Plot} from "./plot.js";
@@ -88,8 +88,10 @@ function showNumbers(metrics, sample) {
 }
 
 function showModels({data}, info) {
-  const [base, ...adapters] = data;
-  const facts = [["Model", base.id], ["Adapters", adapters.map(({id}) => id).join(", ") || "none"],
+  const {models, adapters} = partedModels(data);
+  const stateOf = ({id, status}) => status.value === "loaded" ? id : `${id} (${status.value})`;
+  const facts = [[models.length > 1 ? "Models" : "Model", models.map(stateOf).join(", ")],
+    ["Adapters", adapters.map(({id}) => id).join(", ") || "none"],
     ["Tokens of a prompt, at most", count(info.max_input_tokens)], ["Tokens in all, at most", count(info.max_total_tokens)],
     ["Requests at once, at most", count(info.max_concurrent_requests)], ["tgi", info.version]];
   view.models.replaceChildren(h("dl", {}, facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))));

@@ -10,7 +10,7 @@ import requests
 
 from browser import CHROMIUM, Browser
 from client import Api
-from gateway import ROOT, wait_until
+from gateway import ROOT, model_variant, wait_until
 
 SOURCES = ROOT / "assets" / "ui"
 CHECKS = (pathlib.Path(__file__).parent / "page_checks.js").read_text()
@@ -483,6 +483,24 @@ def test_the_second_tab_shows_the_server(open_page, gateway, api):
     page.click("#tab-chat")
     page.js("new Promise(done => setTimeout(done, 2600))")
     assert len([r for r in page.requests if r.endswith("/metrics")]) <= asked + 1  # nobody looks, nobody asks
+
+
+@needs_chromium
+def test_several_models_are_chosen_among_and_told(open_page, pair, tmp_path):
+    second = model_variant(tmp_path, 128, [1, 2])
+    two = pair("--model", f"second={second}", daemon_flags=("--kv-cache-memory", "2MiB", "--on-demand", "third=demo"))
+    page = open_page(url=two.gateway.url)
+    page.wait("document.querySelector('#model').options.length === 3")
+    assert page.js("[...document.querySelector('#model').options].map(o => o.value + ' ' + o.text)") == [
+        " demo", "second second", "third third"]
+    assert page.count("#model optgroup") == 0
+    page.js("(() => { const e = document.querySelector('#model'); e.value = 'second'; e.dispatchEvent(new Event('change')); })()")
+    settings(page, max_tokens=4)
+    ask(page, "What is tgi?")
+    assert page.text(".message.assistant .stats").endswith("second")
+    page.click("#tab-server")
+    page.wait("document.querySelector('.facts dd')")
+    assert "demo, second, third (unloaded)" in page.text(".facts") and "none" in page.text(".facts")
 
 
 # For everybody.
