@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -28,9 +29,21 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kPollMs = 20;
+constexpr int kLongestPollMs = 20;
 constexpr size_t kLogTailLines = 10;
 constexpr std::string_view kReasonBegin = "tgid: ";  // of the line that a daemon ends with
+
+// Between two looks at a daemon: short at first, for a small model is there after 100 ms.
+class Pauses {
+ public:
+  void wait(const Client& client) {
+    client.pause(std::min(kLongestPollMs, 1 + num_waited_ / 30));
+    ++num_waited_;
+  }
+
+ private:
+  int num_waited_ = 0;
+};
 
 bool is_executable(const std::string& path) {
   return std::filesystem::is_regular_file(path) && ::access(path.c_str(), X_OK) == 0;
@@ -170,7 +183,7 @@ Status wait_until_answering(const Client& client,
   const auto deadline = Clock::now() + std::chrono::milliseconds(options.start_timeout_ms);
   const int lost_the_race = code_row(Code::kOverloaded).exit_status;
   bool has_given_way = false;
-  for (;;) {
+  for (Pauses pauses;;) {
     // Asked before the status: a daemon of another command may answer after ours has given way.
     const std::optional<int> ended = exit_of(daemon);
     if (const std::optional<Status> status = try_status(client)) return *status;
@@ -185,7 +198,7 @@ Status wait_until_answering(const Client& client,
                   fmt::format("{} {} not answer at {} after {} ms{}", daemon.program, what,
                               client.socket_path(), options.start_timeout_ms, log_tail(daemon)));
     }
-    client.pause(kPollMs);
+    pauses.wait(client);
   }
 }
 
@@ -196,12 +209,12 @@ Status wait_until_loaded(const Client& client,
   if (status.phase == "loading" && options.on_notice) {
     options.on_notice(fmt::format("loading {}", status.phase_detail));
   }
-  while (status.phase == "loading") {
-    client.pause(kPollMs);
+  for (Pauses pauses; status.phase == "loading";) {
+    pauses.wait(client);
     const std::optional<Status> next = try_status(client);
     if (!next) {
       if (daemon != nullptr) {
-        client.pause(kPollMs);  // its socket closes a moment before it has ended
+        client.pause(kLongestPollMs);  // its socket closes a moment before it has ended
         if (const std::optional<int> ended = exit_of(*daemon)) fail_ended(*daemon, *ended);
       }
       throw Error(Code::kUnavailable, fmt::format("the daemon at {} went away while loading {}",
