@@ -28,14 +28,19 @@ ipc::AdapterList ask_list(const Session& session, const AdaptersFlags& flags) {
 
 std::string text_of(const ipc::AdapterList& list) {
   const auto row = [](const auto&... cells) {
-    return fmt::format("{:<32} {:>5} {:>10}  {:<8} {:>8} {:>8} {:>8}  {}\n", cells...);
+    return fmt::format("{:<32} {:>5} {:>10}  {:<8} {:>8} {:>8} {:>8} {:>12}  {}\n", cells...);
   };
   std::string out =
-      row("NAME", "RANK", "SIZE", "STATE", "REQUESTS", "RUNNING", "WAITING", "TARGETS");
+      row("NAME", "RANK", "SIZE", "STATE", "REQUESTS", "RUNNING", "WAITING", "LAST USE", "TARGETS");
   for (const ipc::AdapterStatus& each : list.adapters) {
     out += row(each.name, each.max_rank, format_bytes(each.device_bytes),
                each.pinned ? each.state + "*" : each.state, each.num_requests, each.num_running,
-               each.num_waiting, fmt::format("{}", fmt::join(each.targets, ",")));
+               each.num_waiting, format_duration(each.idle_seconds),
+               fmt::format("{}", fmt::join(each.targets, ",")));
+  }
+  for (const ipc::AdapterStatus& each : list.adapters) {
+    if (each.pin_error.empty()) continue;
+    out += fmt::format("no longer pinned: {}\n", each.pin_error);
   }
   return out +
          fmt::format(

@@ -8,22 +8,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <vector>
 
 namespace tgi {
 namespace {
-
-std::string format_duration(double seconds) {
-  const auto whole = static_cast<int64_t>(seconds);
-  if (whole < 60) return fmt::format("{:.1f} s", seconds);
-  const int64_t minutes = whole / 60;
-  const int64_t hours = minutes / 60;
-  if (hours == 0) return fmt::format("{} min {} s", minutes, whole % 60);
-  if (hours < 24) return fmt::format("{} h {} min", hours, minutes % 60);
-  return fmt::format("{} d {} h", hours / 24, hours % 24);
-}
 
 // "1.1 B" for a count of parameters.
 std::string format_count(int64_t count) {
@@ -86,6 +77,13 @@ std::string kv_heads(const ipc::KvGroupCounts& groups) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
+// "12 loaded; 3 on the device, which take 40.0 MiB of 512.0 MiB"
+std::string adapters(const ipc::ModelStatus& model) {
+  return fmt::format("{} loaded; {} on the device, which take {} of {}", model.num_adapters,
+                     model.num_active_adapters, format_bytes(model.adapter_bytes_used),
+                     format_bytes(model.memory.adapters / std::max<int64_t>(model.num_shard, 1)));
+}
+
 std::string drafter_memory(const ipc::MemoryPlan& memory) {
   return memory.drafter > 0 ? ", which takes " + format_bytes(memory.drafter) : std::string();
 }
@@ -117,6 +115,9 @@ std::vector<Row> model_rows(const ipc::ModelStatus& model) {
   if (model.task != "generate") {
     rows.insert(rows.begin() + 2,
                 {"task", fmt::format("{}, {} numbers for a text", model.task, model.dimensions)});
+  }
+  if (model.num_adapters + model.num_active_adapters > 0) {
+    rows.push_back({"adapters", adapters(model)});
   }
   if (model.kv_groups.num_windowed > 0) {
     rows.push_back({"KV groups", kv_groups(model.kv_groups)});
@@ -236,6 +237,16 @@ std::string format_head_size(const ipc::KvHeads& heads) {
   if (heads.value_dim == 0 || heads.value_dim == heads.head_dim)
     return fmt::format("{}", heads.head_dim);
   return fmt::format("{}, with values of {}", heads.head_dim, heads.value_dim);
+}
+
+std::string format_duration(double seconds) {
+  const auto whole = static_cast<int64_t>(seconds);
+  if (whole < 60) return fmt::format("{:.1f} s", seconds);
+  const int64_t minutes = whole / 60;
+  const int64_t hours = minutes / 60;
+  if (hours == 0) return fmt::format("{} min {} s", minutes, whole % 60);
+  if (hours < 24) return fmt::format("{} h {} min", hours, minutes % 60);
+  return fmt::format("{} d {} h", hours / 24, hours % 24);
 }
 
 std::string format_bytes(int64_t bytes) {

@@ -23,6 +23,9 @@ std::string format_status(const ipc::Status& status);
 // "1.5 GiB", "12.0 MiB", "800 B".
 std::string format_bytes(int64_t bytes);
 
+// "12.3 s", "13 min 12 s", "2 h 5 min".
+std::string format_duration(double seconds);
+
 // "256", "192, with values of 128"
 std::string format_head_size(const ipc::KvHeads& heads);
 

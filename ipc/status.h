@@ -27,6 +27,7 @@ struct AdapterStatus {
   int64_t device_bytes = 0;  // of the rank that needs most, while it is in use
   std::string state;         // "host": mapped, "loading": on its way to the device, "active"
   bool pinned = false;
+  std::string pin_error{};   // why it is pinned no longer; "": nothing failed
   int64_t num_requests = 0;  // since it was loaded
   int64_t num_running = 0;   // requests
   int64_t num_waiting = 0;   // requests, until it is on the device
@@ -123,6 +124,9 @@ struct ModelStatus {
   int64_t num_blocks_free = 0;
   int64_t num_running = 0;
   int64_t num_waiting = 0;
+  int64_t num_adapters = 0;              // that are loaded
+  int64_t num_active_adapters = 0;       // of them and of merges: on the device
+  int64_t adapter_bytes_used = 0;        // that those take, of each rank
   std::vector<int64_t> captured_rows{};  // numbers of decode rows that a GPU has captured steps for
   int64_t kv_bytes_per_token = 0;        // in all groups
   int64_t weight_bytes_per_token = 0;    // streamed from memory for one decoded token

@@ -39,6 +39,16 @@ AdapterStore::AdapterStore(LoadedConfig model,
       engine_(engine),
       merges_factors_(merges_factors) {}
 
+void AdapterStore::PinState::fail(std::string problem) {
+  const std::lock_guard lock(mutex_);
+  problem_ = std::move(problem);
+}
+
+std::string AdapterStore::PinState::problem() const {
+  const std::lock_guard lock(mutex_);
+  return problem_;
+}
+
 AdapterStore::FileStamp AdapterStore::stamp_of(const std::string& folder) {
   FileStamp out;
   for (const std::string& file : adapter_paths(folder)) {
@@ -117,21 +127,27 @@ std::shared_ptr<const HostAdapter> AdapterStore::bring(const std::string& name,
   if (!is_new && is_current(entry)) return use(entry);
   if (!is_new) {
     forget(entry.adapter->id);
-    opened.is_pinned = entry.is_pinned;
+    opened.pin = entry.pin;
     opened.num_requests = entry.num_requests;
   }
   entry = std::move(opened);
-  if (entry.is_pinned) keep_pinned(entry);
+  if (entry.pin != nullptr) keep_pinned(entry);
   return use(entry);
+}
+
+void AdapterStore::pin_now(Entry& entry) {
+  entry.pin = std::make_shared<PinState>();
+  engine_.pin_adapter(entry.adapter,
+                      [pin = entry.pin](const Error& error) { pin->fail(error.what()); });
 }
 
 // Of one that has another's place by the same name.
 void AdapterStore::keep_pinned(Entry& entry) {
   if (const auto problem = pin_problem(*entry.adapter)) {
     log_warn("adapter no longer pinned", {{"error", *problem}});
-    entry.is_pinned = false;
+    entry.pin = nullptr;
   } else {
-    engine_.pin_adapter(entry.adapter);
+    pin_now(entry);
   }
 }
 
@@ -140,7 +156,7 @@ std::optional<std::string> AdapterStore::pin_problem(const HostAdapter& adapter)
   int64_t bytes = adapter.device_bytes;
   int32_t count = 1;
   for (const auto& [name, entry] : entries_) {
-    if (!entry.is_pinned || name == adapter.name) continue;
+    if (!entry.is_pinned() || name == adapter.name) continue;
     bytes += entry.adapter->device_bytes;
     ++count;
   }
@@ -190,11 +206,11 @@ void AdapterStore::pin(const std::string& name, bool pinned) {
   Entry& entry = require(name);
   if (pinned) {
     if (const auto problem = pin_problem(*entry.adapter)) throw Error(Code::kAdapter, *problem);
-    engine_.pin_adapter(entry.adapter);
+    pin_now(entry);
   } else {
     engine_.unpin_adapter(entry.adapter->id);
+    entry.pin = nullptr;
   }
-  entry.is_pinned = pinned;
 }
 
 void AdapterStore::unload(const std::string& name, std::function<void()> on_gone) {
@@ -233,13 +249,19 @@ std::vector<ipc::AdapterStatus> AdapterStore::list() const {
                    .state = standing.is_active    ? "active"
                             : standing.is_loading ? "loading"
                                                   : "host",
-                   .pinned = entry.is_pinned,
+                   .pinned = entry.is_pinned(),
+                   .pin_error = entry.pin == nullptr ? "" : entry.pin->problem(),
                    .num_requests = entry.num_requests,
                    .num_running = standing.num_running,
                    .num_waiting = standing.num_waiting,
                    .idle_seconds = std::chrono::duration<double>(now - entry.last_used).count()});
   }
   return out;
+}
+
+int64_t AdapterStore::count() const {
+  const std::lock_guard lock(mutex_);
+  return std::ssize(entries_);
 }
 
 }  // namespace tgi

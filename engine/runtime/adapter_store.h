@@ -62,16 +62,29 @@ class AdapterStore {
   void unload(const std::string& name, std::function<void()> on_gone = {});
 
   std::vector<ipc::AdapterStatus> list() const;
+  int64_t count() const;
 
  private:
   // When a file's bytes may have changed, so has this.
   using FileStamp = std::vector<int64_t>;
+  // Written by the engine's thread when a pin ends by a failure.
+  class PinState {
+   public:
+    void fail(std::string problem);
+    std::string problem() const;  // "": there is none
+
+   private:
+    mutable std::mutex mutex_;
+    std::string problem_;
+  };
   struct Entry {
+    bool is_pinned() const { return pin != nullptr && pin->problem().empty(); }
+
     std::string folder;
     FileStamp stamp;
     AdapterFacts facts;
     std::shared_ptr<const HostAdapter> adapter;
-    bool is_pinned = false;
+    std::shared_ptr<PinState> pin;  // null: it is not pinned
     int64_t num_requests = 0;
     Clock::time_point last_used;
   };
@@ -79,6 +92,7 @@ class AdapterStore {
   static FileStamp stamp_of(const std::string& folder);
   Entry open(const std::string& name, const std::string& folder);
   Entry& require(const std::string& name);
+  void pin_now(Entry& entry);
   void keep_pinned(Entry& entry);
   // Nothing: it may be pinned.
   std::optional<std::string> pin_problem(const HostAdapter& adapter) const;

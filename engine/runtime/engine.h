@@ -104,7 +104,8 @@ class Engine {
   // It is loaded soon, and stays on the device although no request wants it. One that does not fit
   // beside those that are pinned is not, which the log says; requests that wait for what fits no
   // more are refused.
-  void pin_adapter(std::shared_ptr<const HostAdapter> adapter);
+  void pin_adapter(std::shared_ptr<const HostAdapter> adapter,
+                   std::function<void(const Error&)> on_failed = {});
   void unpin_adapter(int64_t adapter);
   // No request will come with it any more: what is cached of it goes when those that run are done.
   // Then `on_gone` is called, on the engine's thread; it may not throw. (optional)
@@ -143,6 +144,7 @@ class Engine {
   };
   struct Pin {
     std::shared_ptr<const HostAdapter> adapter;
+    std::function<void(const Error&)> on_failed;
   };
   struct Unpin {
     int64_t adapter;
@@ -247,6 +249,8 @@ class Engine {
   std::unordered_map<int64_t, std::shared_ptr<const HostAdapter>> hosts_;  // seen, not forgotten
   std::unordered_map<int64_t, OnDevice> on_device_;
   std::vector<LeavingAdapter> leaving_adapters_;
+  // Of those that are pinned: who hears when that ends by a failure.
+  std::unordered_map<int64_t, std::function<void(const Error&)>> pins_;
   std::vector<Forget> forgotten_adapters_;        // of which something is left
   std::unordered_set<int64_t> changed_adapters_;  // whose standing is to be published
   uint64_t last_submitted_ = 0;                   // steps, by the scheduler's count

@@ -19,8 +19,9 @@ int64_t Engine::adapter_bytes(const AdapterParts& parts) const {
   return workers_->adapter_bytes(parts);
 }
 
-void Engine::pin_adapter(std::shared_ptr<const HostAdapter> adapter) {
-  send(Pin{std::move(adapter)});
+void Engine::pin_adapter(std::shared_ptr<const HostAdapter> adapter,
+                         std::function<void(const Error&)> on_failed) {
+  send(Pin{std::move(adapter), std::move(on_failed)});
 }
 
 void Engine::unpin_adapter(int64_t adapter) {
@@ -178,6 +179,8 @@ void Engine::handle(AdapterMade& command) {
     for (const uint64_t request : adapters_.load_failed(id)) {
       fail_request(*live_.at(request), *command.made.error);
     }
+    const auto pin = pins_.extract(id);
+    if (pin && pin.mapped()) pin.mapped()(*command.made.error);
     return;
   }
   OnDevice& entry = on_device_.at(id);
@@ -191,9 +194,11 @@ void Engine::handle(Pin& command) {
     require_room(*command.adapter);
   } catch (const Error& error) {
     log_warn("adapter not pinned", {{"error", error.what()}});
+    if (command.on_failed) command.on_failed(error);
     return;
   }
   const int64_t id = command.adapter->id;
+  pins_.insert_or_assign(id, std::move(command.on_failed));
   hosts_.try_emplace(id, command.adapter);
   const auto users = adapters_.pin(id, command.adapter->device_bytes);
   if (!users.empty()) let_run(users, on_device_.at(id).place);
@@ -201,11 +206,13 @@ void Engine::handle(Pin& command) {
 }
 
 void Engine::handle(Unpin& command) {
+  pins_.erase(command.adapter);
   adapters_.unpin(command.adapter);
   changed_adapters_.insert(command.adapter);
 }
 
 void Engine::handle(Forget& command) {
+  pins_.erase(command.adapter);
   adapters_.unpin(command.adapter);
   changed_adapters_.insert(command.adapter);
   forgotten_adapters_.push_back(std::move(command));

@@ -286,6 +286,9 @@ ipc::ModelStatus ServedModel::status() const {
   out.num_blocks_free = stats.num_blocks_free;
   out.num_running = stats.num_running;
   out.num_waiting = stats.num_waiting;
+  out.num_adapters = adapters_->count();
+  out.num_active_adapters = stats.num_active_adapters;
+  out.adapter_bytes_used = stats.adapter_bytes_used;
   out.captured_rows.assign(stats.prepared_rows.begin(), stats.prepared_rows.end());
   return out;
 }

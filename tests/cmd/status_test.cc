@@ -65,6 +65,19 @@ TEST_CASE("ps says which instruction sets failed their trial, and how") {
   CHECK(json["model"]["left_out"][0]["isa"] == "amx");
 }
 
+TEST_CASE("ps says how many adapters there are, and what they take") {
+  ipc::Status status = ready_status();
+  CHECK_THAT(format_status(status), !Catch::Contains("adapters"));
+  status.model->num_adapters = 12;
+  status.model->num_active_adapters = 3;
+  status.model->adapter_bytes_used = 40 << 20;
+  status.model->num_shard = 2;
+  status.model->memory.adapters = int64_t{1} << 30;
+  CHECK_THAT(format_status(status),
+             Catch::Contains("adapters         12 loaded; 3 on the device, which take 40.0 MiB of "
+                             "512.0 MiB\n"));
+}
+
 TEST_CASE("ps of a daemon without a model has no model lines") {
   const Home home;
   const FakeDaemon daemon(home.socket(), [](FakeSession& session) {

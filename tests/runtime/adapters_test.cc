@@ -144,6 +144,37 @@ TEST_CASE("a pinned adapter is there before anybody asks, and stays") {
   engine.unpin_adapter(1);
 }
 
+TEST_CASE("who pinned an adapter that can't be made, or has no room, hears of it once") {
+  Engine engine(engine_with_adapters(2), std::make_unique<FakeWorkers>(FakeOptions{}), kTokenizer);
+  std::mutex mutex;
+  std::vector<std::string> heard;
+  const auto hear = [&](const Error& error) {
+    const std::lock_guard lock(mutex);
+    heard.push_back(error.what());
+  };
+  const auto num_heard = [&] {
+    const std::lock_guard lock(mutex);
+    return heard.size();
+  };
+  engine.pin_adapter(make_host(1), hear);
+  engine.pin_adapter(make_host(kFirstBrokenAdapter), hear);
+  engine.pin_adapter(make_host(2, 201), hear);
+  for (int i = 0; i < 2000 && num_heard() < 2; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  // What fails again for a request is no news of the pin.
+  Answer broken;
+  engine.submit(request_for(make_host(kFirstBrokenAdapter), "abc", 5),
+                std::make_unique<AnswerSink>(broken));
+  REQUIRE(broken.wait_for_end());
+  const std::lock_guard lock(mutex);
+  REQUIRE(heard.size() == 2);
+  std::ranges::sort(heard);
+  CHECK(heard[0] == "adapter number 1000: the fake device is full");
+  CHECK_THAT(heard[1], Catch::Contains("adapter number 2: it needs "));
+  CHECK(engine.stats().adapters.at(1).is_pinned);
+}
+
 TEST_CASE("pinned adapters that fill all places answer, and who waits for another one is told") {
   Engine engine(
       engine_with_adapters(2),
