@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "engine/gguf/model_files.h"
 #include "engine/lora/adapter_source.h"
+#include "engine/lora/stated_base.h"
 #include "engine/runtime/memory_plan.h"
 #include "engine/runtime/opened_adapter.h"
 
@@ -83,6 +84,9 @@ AdapterStore::Entry AdapterStore::open(const std::string& name, const std::strin
       return true;
     });
     entry.facts = files->adapter.facts;
+    if (const auto doubt = doubt_about_base(entry.facts.base_model, base_, model_)) {
+      log_warn("adapter of another model?", {{"adapter", name}, {"doubt", *doubt}});
+    }
     adapter->id = ++last_id_;
     adapter->name = name;
     adapter->device_bytes = engine_.adapter_bytes(adapter->parts);
