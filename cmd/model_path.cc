@@ -69,6 +69,20 @@ std::optional<FoundModel> find_of_others(const std::string& model) {
   return find_model_of_others(model, download::environment());
 }
 
+download::FetchRequest request_of(const std::string& model, const ResolveOptions& options) {
+  download::FetchRequest request = download::request_for(model);
+  request.revision = options.revision;
+  request.offline = options.offline;
+  if (options.token) {
+    request.settings.token = download::clean_token(*options.token, "api_token");
+    request.settings.token_from = "api_token";
+  }
+  if (!options.cache_dir.empty()) {
+    request.cache_dir = download::expand_path(options.cache_dir, request.variables);
+  }
+  return request;
+}
+
 std::string path_of(const FoundModel& found) {
   return found.preset.empty() ? found.path : found.preset;
 }
@@ -101,16 +115,7 @@ std::string resolve_model(const std::string& model, const ResolveOptions& option
         model != "demo" && options.needs_weights && download::needs_conversion(path);
     return converts ? fetch(download::request_for(path), options).path : path;
   }
-  download::FetchRequest request = download::request_for(model);
-  request.revision = options.revision;
-  request.offline = options.offline;
-  if (options.token) {
-    request.settings.token = download::clean_token(*options.token, "api_token");
-    request.settings.token_from = "api_token";
-  }
-  if (!options.cache_dir.empty()) {
-    request.cache_dir = download::expand_path(options.cache_dir, request.variables);
-  }
+  const download::FetchRequest request = request_of(model, options);
   if (const auto found = download::find_usable(request)) {
     // Used just now; whoever wants the model need not hear of trouble with the list of models.
     (void)download::record_install(request, *found);
@@ -131,6 +136,10 @@ std::string resolve_model(const std::string& model, const ResolveOptions& option
     }
     throw Error(error.code(), message);
   }
+}
+
+void check_access(const std::string& model, const ResolveOptions& options) {
+  download::check_access(request_of(model, options), {});
 }
 
 std::string resolve_files(const std::string& model, const ResolveOptions& options) {

@@ -34,6 +34,10 @@ struct ResolveOptions {
 // asked. Throws what fetch_model throws.
 std::string resolve_model(const std::string& model, const ResolveOptions& options);
 
+// Asks whether a model of the hub may be read with the token of `options`. Throws what fetch_model
+// throws, but nothing when nobody can be reached.
+void check_access(const std::string& model, const ResolveOptions& options);
+
 // The same where only a model's files are meant: those that a preset is made of.
 std::string resolve_files(const std::string& model, const ResolveOptions& options);
 

@@ -234,6 +234,7 @@ http::AdaptersOptions prepare_adapters(const ServeOptions& options,
       // Where requests without the token don't look.
       of_request.token = token;
       of_request.cache_dir = state_dir() + "/adapters/" + download::sha256_of(*token).substr(0, 32);
+      check_access(id, of_request);
     }
     return resolve_model(id, of_request);
   };

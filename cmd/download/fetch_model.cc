@@ -395,6 +395,20 @@ std::optional<FetchedModel> find_model(const FetchRequest& request) {
   return find_whole(target_of(request));
 }
 
+void check_access(const FetchRequest& request, std::stop_token stop) {
+  if (request.offline || request.settings.offline) return;
+  const Target target = target_of(request);
+  HttpClient client(http_settings(request.settings));
+  const auto give_up = [](const std::string& trouble, double /*seconds*/) {
+    throw NetworkError(trouble);
+  };
+  try {
+    (void)target.source->list(client, std::move(stop), give_up);
+  } catch (const Error& error) {
+    if (error.code() != Code::kUnavailable && error.code() != Code::kOverloaded) throw;
+  }
+}
+
 FetchedModel fetch_model(const FetchRequest& request,
                          FetchObserver& observer,
                          std::stop_token stop) {

@@ -54,6 +54,10 @@ void refuse_missing_gguf(const std::string& model);
 // What is in the cache, whole, without asking anybody. Nothing when something is missing.
 std::optional<FetchedModel> find_model(const FetchRequest& request);
 
+// Asks who has it whether it may be read with the token of the settings, and brings nothing. Who
+// can't be reached has nothing against it. Throws what fetch_model throws.
+void check_access(const FetchRequest& request, std::stop_token stop);
+
 // Throws errors in the user's terms; what was downloaded until then is kept. With `offline` only
 // what find_model finds.
 FetchedModel fetch_model(const FetchRequest& request,

@@ -100,7 +100,7 @@ std::optional<std::string> Adapters::path_of(const AdapterAsk& ask, const std::s
 
 std::string Adapters::folder_of(const AdapterAsk& ask, const std::string& id) {
   if (std::optional<std::string> folder = find_named(id)) return std::move(*folder);
-  const std::string source = ask.source.value_or(options_.default_source);
+  const std::string source = source_of(ask);
   check_source(source);
   if (!options_.finds_others) {
     throw adapter_error(id, "this server has only the adapters that it was started with");
@@ -116,12 +116,8 @@ std::string Adapters::folder_of(const AdapterAsk& ask, const std::string& id) {
       throw adapter_error(id, error.what());
     }
   }
-  const std::pair key(id, ask.token.value_or(""));
-  {
-    const std::lock_guard lock(mutex_);
-    const auto it = found_.find(key);
-    if (it != found_.end()) return it->second;
-  }
+  const Key key(id, ask.token.value_or(""));
+  if (std::optional<std::string> folder = find_again(key)) return std::move(*folder);
   // A path would be a folder of this machine.
   if (id.starts_with('/') || id.starts_with('.') || id.starts_with('~')) {
     throw adapter_error(id, "expected ORG/NAME of the hub; a folder needs adapter_source local");
@@ -130,17 +126,30 @@ std::string Adapters::folder_of(const AdapterAsk& ask, const std::string& id) {
     const std::string address = source == "s3" && !id.starts_with("s3://") ? "s3://" + id : id;
     std::string folder = options_.resolve(address, ask.token);
     const std::lock_guard lock(mutex_);
-    return found_.try_emplace(key, std::move(folder)).first->second;
+    return found_.insert_or_assign(key, Found{std::move(folder), Clock::now()})
+        .first->second.folder;
   } catch (const Error& error) {
+    const std::lock_guard lock(mutex_);
+    found_.erase(key);
     throw adapter_error(id, error.what());
   }
+}
+
+// Nothing: it has not been found yet, or its token has to be looked at again.
+std::optional<std::string> Adapters::find_again(const Key& key) const {
+  const std::lock_guard lock(mutex_);
+  const auto it = found_.find(key);
+  if (it == found_.end()) return std::nullopt;
+  const bool has_token = !key.second.empty();
+  if (has_token && Clock::now() - it->second.asked_at >= options_.token_holds) return std::nullopt;
+  return it->second.folder;
 }
 
 std::vector<std::string> Adapters::names() const {
   std::set<std::string> out;
   const std::lock_guard lock(mutex_);
   for (const auto& [name, folder] : named_) out.insert(name);
-  for (const auto& [key, folder] : found_) {
+  for (const auto& [key, found] : found_) {
     if (key.second.empty()) out.insert(key.first);
   }
   return {out.begin(), out.end()};

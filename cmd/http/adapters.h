@@ -2,10 +2,12 @@
 //
 // A name is that of an adapter given at the start, or of one of the hub, which is found or
 // downloaded when it is first asked for; a folder only where the request says that it is local. An
-// adapter that was brought with a client's token is for requests with that token alone.
+// adapter that was brought with a client's token is for requests with that token alone, as long as
+// the hub takes it: what it said holds for a minute.
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -28,7 +30,8 @@ struct AdapterAsk {
   std::optional<ipc::MergedAdapters> merged{};  // in place of id; without paths
 };
 
-// The folder of an adapter. Throws tgi::Error. Called from several threads.
+// The folder of an adapter; with a token its source is asked whether that may read it, also where
+// it is here. Throws tgi::Error. Called from several threads.
 using ResolveAdapter =
     std::function<std::string(const std::string& id, const std::optional<std::string>& token)>;
 
@@ -43,6 +46,7 @@ struct AdaptersOptions {
   std::string default_source = "hub";
   bool finds_others = true;  // those of the hub, not only the named ones
   ResolveAdapter resolve;
+  std::chrono::milliseconds token_holds = std::chrono::minutes(1);
   // The folder itself, or of its conversion where it has weights of torch only. (optional) Throws
   // tgi::Error. Called from several threads.
   std::function<std::string(const std::string& folder)> convert{};
@@ -71,6 +75,11 @@ class Adapters {
   // who may name folders.
   std::string find_folder(const std::string& path) const;
 
+  // Where one is looked for that such a request names: "hub", "local", "s3".
+  std::string source_of(const AdapterAsk& ask) const {
+    return ask.source.value_or(options_.default_source);
+  }
+
   bool finds_others() const { return options_.finds_others; }
 
   // Whether there are adapters to watch: some were given at the start, or asked for since.
@@ -82,12 +91,19 @@ class Adapters {
   std::string folder_of(const AdapterAsk& ask, const std::string& id);
   std::string converted(const std::string& folder) const;
 
+  using Clock = std::chrono::steady_clock;
+  struct Found {
+    std::string folder;
+    Clock::time_point asked_at;  // its source
+  };
+  using Key = std::pair<std::string, std::string>;  // id and token
+  std::optional<std::string> find_again(const Key& key) const;
+
   const AdaptersOptions options_;
   std::atomic<bool> were_asked_for_;
   mutable std::mutex mutex_;
   std::map<std::string, std::string> named_;  // the folders; guarded by mutex_
-  // By id and token; guarded by mutex_.
-  std::map<std::pair<std::string, std::string>, std::string> found_;
+  std::map<Key, Found> found_;                // guarded by mutex_
 };
 
 struct Service;

@@ -53,8 +53,9 @@ struct RequestRecord {
   std::string path;        // untrusted; told in the log alone, and only when there is no route
   std::string model;       // untrusted; for metrics never
   std::string adapter;     // untrusted; likewise; "": none
-  int status = 0;          // as sent; 499 when the client left before anything was
-  std::string error_type;  // TGI's tag: "validation", "incomplete_generation"...; "": none
+  std::string adapter_source;  // where it is looked for: "hub", "local", "s3"
+  int status = 0;              // as sent; 499 when the client left before anything was
+  std::string error_type;      // TGI's tag: "validation", "incomplete_generation"...; "": none
   std::chrono::system_clock::time_point started_at;  // arrival at the socket
   double total_s = 0;                                // arrival until the last byte was written
 

@@ -181,11 +181,24 @@ std::vector<Header> timing_headers(const Scope& scope, int64_t num_prompt_charac
       {"x-prompt-tokens", std::to_string(record.num_prompt_tokens.value_or(0))},
       {"x-generated-tokens", std::to_string(num_generated)}};
   // LoRAX's.
+  out.push_back(
+      {"x-total-tokens", std::to_string(record.num_prompt_tokens.value_or(0) + num_generated)});
+  if (record.prefill_s) {
+    out.push_back(
+        {"x-time-to-first-token",
+         millis(record.validation_s.value_or(0) + record.queue_s.value_or(0) + *record.prefill_s)});
+  }
+  if (record.decode_s) {
+    out.push_back(
+        {"x-time-per-output-token",
+         millis(*record.decode_s / static_cast<double>(std::max<int64_t>(num_generated - 1, 1)))});
+  }
   if (record.num_skipped_tokens.value_or(0) > 0) {
     out.push_back({"x-skipped-tokens", std::to_string(*record.num_skipped_tokens)});
   }
   if (!record.adapter.empty()) {
     out.push_back({"x-adapter-id", printable(record.adapter)});
+    out.push_back({"x-adapter-source", record.adapter_source});
     out.push_back({"x-model-id", printable(scope.options().model_id)});
   }
   return out;
@@ -218,6 +231,7 @@ void choose_adapter(Scope& scope, const AdapterAsk& ask, ipc::GenerateRequest& r
   scope.record().adapter = request.merged_adapters
                                ? fmt::format("{}", fmt::join(request.merged_adapters->ids, ","))
                                : request.adapter.value_or("");
+  scope.record().adapter_source = scope.service().adapters->source_of(ask);
 }
 
 }  // namespace tgi::http

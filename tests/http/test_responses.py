@@ -9,7 +9,8 @@ from client import RawConnection, chat_body, http_request, raw_events
 
 PROMPT = "Once upon a time"
 BODY = {"inputs": PROMPT, "parameters": {"max_new_tokens": 10}}
-MILLISECONDS = ["x-total-time", "x-validation-time", "x-queue-time", "x-inference-time", "x-time-per-token"]
+MILLISECONDS = ["x-total-time", "x-validation-time", "x-queue-time", "x-inference-time", "x-time-per-token",
+                "x-time-to-first-token", "x-time-per-output-token"]
 
 
 @pytest.mark.parametrize("path, body", [("/generate", BODY), ("/", BODY), ("/invocations", BODY),
@@ -22,6 +23,7 @@ def test_headers_of_an_answer(api, path, body):
     assert headers["x-compute-type"]
     assert float(headers["x-compute-time"]) >= 0
     assert headers["x-generated-tokens"] == "10"
+    assert int(headers["x-total-tokens"]) == int(headers["x-prompt-tokens"]) + 10
     for name in MILLISECONDS:
         assert headers[name].isdigit(), name
     assert int(headers["x-total-time"]) >= int(headers["x-inference-time"])
