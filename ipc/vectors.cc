@@ -37,6 +37,7 @@ std::span<const Field<VectorParams>> fields<VectorParams>() {
       field<&V::prompt_name>("prompt_name"),
       field<&V::normalize>("normalize"),
       field<&V::dimensions>("dimensions", {.low = 1, .high = 1 << 20}),
+      field<&V::each_token>("each_token"),
       field<&V::raw_scores>("raw_scores"),
   };
   return kFields;
@@ -125,6 +126,9 @@ VectorParams vector_params_from_json(const OrderedJson& params) {
   }
   if (out.prompt && out.prompt_name) {
     fail_field("prompt_name", "expected at most one of prompt, prompt_name");
+  }
+  if (out.each_token && (out.normalize || out.dimensions)) {
+    fail_field("each_token", "goes with neither normalize nor dimensions");
   }
   if (out.adapter_path && !out.adapter) fail_field("adapter_path", "only goes with adapter");
   return out;

@@ -38,11 +38,14 @@ struct VectorParams {
   std::optional<std::string> prompt_name{};
   std::optional<bool> normalize{};      // to the length 1; absent: as the model's files say
   std::optional<int64_t> dimensions{};  // the first so many numbers of each vector
-  bool raw_scores = false;              // classify: logits
+  // embed: a vector for each token in place of one for the text, as the last layer gives it: with
+  // neither of the two above.
+  bool each_token = false;
+  bool raw_scores = false;  // classify: logits
 };
 
 struct EmbedResult {
-  std::vector<std::string> vectors;  // base64 of little-endian f32
+  std::vector<std::string> vectors;  // base64 of little-endian f32; those of tokens in order
   std::vector<int64_t> num_tokens;   // of each text
   int64_t dimensions = 0;
 };

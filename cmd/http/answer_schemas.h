@@ -52,6 +52,7 @@ inline constexpr std::string_view kAnswerSchemas = R"json({
   {"type": "object", "required": ["embeddings"], "properties": {
     "embeddings": {"type": "array", "items": {"type": "number"}}}},
   {"type": "array", "items": {"type": "array", "items": {"type": "number"}}}]},
+"EmbedAllResponse": {"type": "array", "items": {"type": "array", "items": {"type": "array", "items": {"type": "number"}}}},
 "EmbeddingsResponse": {"type": "object", "required": ["object", "data", "model", "usage"], "properties": {
   "object": {"type": "string", "enum": ["list"]}, "model": {"type": "string"},
   "data": {"type": "array", "items": {"type": "object", "required": ["object", "index", "embedding"], "properties": {

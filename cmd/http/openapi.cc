@@ -71,6 +71,7 @@ OrderedJson schemas() {
   out["UnloadLoraAdapterRequest"] = body_schema<UnloadLoraBody>();
   out["VectorParameters"] = body_schema<VectorParameters>();
   out["EmbedRequest"] = body_schema<EmbedBody>();
+  out["EmbedAllRequest"] = body_schema<EmbedAllBody>();
   out["EmbeddingsRequest"] = body_schema<EmbeddingsBody>();
   out["ClassifyRequest"] = body_schema<ClassifyBody>();
   out["RerankRequest"] = body_schema<RerankBody>();

@@ -105,6 +105,12 @@ ipc::VectorParams to_params(Scope& scope, const ClassifyBody& body) {
 
 constexpr Term kOpenAiTerms[] = {{"`inputs`", "`input`"}};
 
+OrderedJson array_of(std::span<const float> values) {
+  OrderedJson out = OrderedJson::array();
+  for (const float value : values) out.push_back(shortest_double(value));
+  return out;
+}
+
 double cosine(const std::vector<float>& a, const std::vector<float>& b) {
   double product = 0;
   double squares_a = 0;
@@ -159,11 +165,7 @@ ipc::ClassifyResult ask_scores(Scope& scope, const ipc::VectorParams& params) {
 }
 
 OrderedJson numbers_json(const std::string& base64) {
-  OrderedJson out = OrderedJson::array();
-  for (const float value : ipc::floats_of_base64(base64)) {
-    out.push_back(shortest_double(value));
-  }
-  return out;
+  return array_of(ipc::floats_of_base64(base64));
 }
 
 Response embed(Scope& scope, const EmbedBody& body) {
@@ -174,6 +176,30 @@ Response embed(Scope& scope, const EmbedBody& body) {
 
 Response embed_list(Scope& scope, const EmbedBody& body) {
   return vectors_response(embed_body(scope, body));
+}
+
+Response embed_all(Scope& scope, const EmbedAllBody& body) {
+  scope.begin_generation(1);
+  ipc::VectorParams params;
+  params.inputs = texts_of(body.inputs, "inputs");
+  check_count(params.inputs);
+  params.truncate = body.truncate;
+  params.truncation_side = truncation_side(body.truncation_direction);
+  params.prompt_name = body.prompt_name;
+  params.each_token = true;
+  choose(scope, body.parameters, params);
+  const ipc::EmbedResult result = ask_vectors(scope, params);
+  OrderedJson out = OrderedJson::array();
+  for (const std::string& vectors : result.vectors) {
+    OrderedJson tokens = OrderedJson::array();
+    const std::vector<float> values = ipc::floats_of_base64(vectors);
+    const auto width = static_cast<size_t>(std::max<int64_t>(result.dimensions, 1));
+    for (size_t begin = 0; begin + width <= values.size(); begin += width) {
+      tokens.push_back(array_of(std::span(values).subspan(begin, width)));
+    }
+    out.push_back(std::move(tokens));
+  }
+  return json_response(200, out);
 }
 
 Response embeddings(Scope& scope, const EmbeddingsBody& body) {

@@ -14,6 +14,8 @@ namespace tgi::http {
 Response embed(Scope& scope, const EmbedBody& body);
 // That list of one text, too.
 Response embed_list(Scope& scope, const EmbedBody& body);
+// text-embeddings-inference's: of each text the vectors of its tokens, which are not pooled.
+Response embed_all(Scope& scope, const EmbedAllBody& body);
 Response embeddings(Scope& scope, const EmbeddingsBody& body);
 
 // Of a model that classifies tokens its entities, of one that classifies texts all labels with

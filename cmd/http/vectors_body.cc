@@ -40,6 +40,19 @@ std::span<const BodyField<EmbedBody>> body_fields<EmbedBody>() {
 }
 
 template <>
+std::span<const BodyField<EmbedAllBody>> body_fields<EmbedAllBody>() {
+  using B = EmbedAllBody;
+  static constexpr std::array kFields = {
+      body_field<&B::inputs>("inputs", {"a text, or a list of texts", true}),
+      body_field<&B::parameters>("parameters"),
+      body_field<&B::truncate>("truncate", {"cut what is too long"}),
+      body_field<&B::truncation_direction>("truncation_direction", kDirection),
+      body_field<&B::prompt_name>("prompt_name", {"one of the model's prompts"}),
+  };
+  return kFields;
+}
+
+template <>
 std::span<const BodyField<EmbeddingsBody>> body_fields<EmbeddingsBody>() {
   using B = EmbeddingsBody;
   static constexpr std::array kFields = {

@@ -1,6 +1,7 @@
 // The bodies of the routes whose answer is vectors or scores: LoRAX's /embed, /classify and
-// /classify_batch, text-embeddings-inference's /embed, /predict, /rerank and /similarity, OpenAI's
-// /v1/embeddings, /v1/rerank as Cohere's and Jina's clients ask it, and vLLM's /score.
+// /classify_batch, text-embeddings-inference's /embed, /embed_all, /predict, /rerank and
+// /similarity, OpenAI's /v1/embeddings, /v1/rerank as Cohere's and Jina's clients ask it, and
+// vLLM's /score.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +29,15 @@ struct EmbedBody {
   std::optional<std::string> truncation_direction;
   std::optional<std::string> prompt_name;
   std::optional<int64_t> dimensions;
+};
+
+// Of /embed_all.
+struct EmbedAllBody {
+  OrderedJson inputs;
+  std::optional<VectorParameters> parameters;
+  bool truncate = false;
+  std::optional<std::string> truncation_direction;
+  std::optional<std::string> prompt_name;
 };
 
 struct EmbeddingsBody {
@@ -96,6 +106,8 @@ std::span<const BodyField<VectorParameters>> body_fields<VectorParameters>();
 template <>
 std::span<const BodyField<EmbedBody>> body_fields<EmbedBody>();
 template <>
+std::span<const BodyField<EmbedAllBody>> body_fields<EmbedAllBody>();
+template <>
 std::span<const BodyField<EmbeddingsBody>> body_fields<EmbeddingsBody>();
 template <>
 std::span<const BodyField<ClassifyBody>> body_fields<ClassifyBody>();
@@ -125,6 +137,10 @@ struct SchemaName<VectorParameters> {
 template <>
 struct SchemaName<EmbedBody> {
   static constexpr std::string_view value = "EmbedRequest";
+};
+template <>
+struct SchemaName<EmbedAllBody> {
+  static constexpr std::string_view value = "EmbedAllRequest";
 };
 template <>
 struct SchemaName<EmbeddingsBody> {

@@ -210,7 +210,10 @@ std::vector<std::unique_ptr<Request>> VectorIntake::prepare(const ipc::VectorPar
       for (int32_t& type : request->token_types) type = std::min(type, num_token_types_ - 1);
     }
     request->pooled = head_.inputs();
-    request->use_prefix_cache = is_causal_ && head_.needs_last_only();
+    if (asked.each_token) {
+      request->pooled = {{.rows = PooledInput::Rows::kAll, .pooling = Pooling::kRows}};
+    }
+    request->use_prefix_cache = is_causal_ && head_.needs_last_only() && !asked.each_token;
     request->accepted_at = now;
     out.push_back(std::move(request));
   }
@@ -221,7 +224,13 @@ ipc::EmbedResult VectorIntake::embed(const ipc::VectorParams& asked,
                                      std::span<const PooledText> texts) const {
   ipc::EmbedResult out;
   out.dimensions = asked.dimensions.value_or(head_.kept_dimensions());
+  if (asked.each_token) out.dimensions = head_.hidden_size();
   for (const PooledText& text : texts) {
+    if (asked.each_token) {
+      out.vectors.push_back(ipc::base64_of(text.pooled.front()));
+      out.num_tokens.push_back(text.num_tokens);
+      continue;
+    }
     std::vector<float> vector = head_.finish(text.pooled, text.num_tokens).front();
     const bool normalises = asked.normalize.value_or(head_.normalises());
     // What the model itself leaves out goes after its norm, as sentence-transformers has it.

@@ -32,6 +32,8 @@ class VectorHead {
   // Whether some of it could come from the prefix cache without being computed.
   bool needs_last_only() const;
 
+  // Of a hidden state.
+  int64_t hidden_size() const { return hidden_size_; }
   // Of a text's vector.
   int64_t dimensions() const { return dimensions_; }
   // Of those the ones that are given unless more or fewer are asked for.

@@ -72,6 +72,22 @@ def test_embed_answers_one_text_as_lorax_and_a_list_as_tei(embedder):
     assert near(embedder.ask("/embed", {"inputs": embedder.expected["ids"][2]})["embeddings"], vectors[2])
 
 
+def test_embed_all_gives_the_vectors_of_tokens(embedder, prompted, classifier):
+    texts, vectors, ids = (embedder.expected[key] for key in ("texts", "vectors", "ids"))
+    many = embedder.ask("/embed_all", {"inputs": texts})
+    assert [len(tokens) for tokens in many] == [len(of_text) for of_text in ids]
+    for tokens, wanted in zip(many, vectors):  # this model's vector of a text is that of its first token
+        length = math.sqrt(sum(x * x for x in tokens[0])) if math.isclose(sum(x * x for x in wanted), 1, abs_tol=1e-4) else 1
+        assert near([x / length for x in tokens[0]], wanted)
+    assert embedder.ask("/embed_all", {"inputs": texts[1]}) == [many[1]] == embedder.ask("/embed_all", {"inputs": ids[1]})
+    assert prompted.ask("/embed_all", {"inputs": "hello"}) != prompted.ask("/embed_all", {"inputs": "hello", "prompt_name": "passage"})
+    long = {"inputs": "fox " * 200}
+    assert "`truncate`" in embedder.ask("/embed_all", long, 422)["error"]
+    assert len(embedder.ask("/embed_all", long | {"truncate": True})[0]) == 90
+    assert "normalize" in embedder.api.post("/embed_all", {"inputs": "a", "normalize": True}).text
+    assert "is made for the task" in classifier.ask("/embed_all", {"inputs": "a"}, 422)["error"]
+
+
 def test_tokenize_leaves_out_what_marks_the_ends(embedder):
     ids = embedder.expected["ids"][1]
     body = {"inputs": embedder.expected["texts"][1]}

@@ -87,7 +87,7 @@ BODIES = [
                        "options": {"num_predict": 5}}),
     ("/api/show", {"model": "demo", "verbose": True}), ("/api/embed", {"model": "demo", "input": ["a"], "truncate": True}),
     ("/v1/embeddings", {"model": "tgi", "input": ["a"], "encoding_format": "float", "dimensions": 3}),
-    ("/embed", {"inputs": ["a"], "truncate": True}), ("/rerank", {"query": "q", "texts": ["a"], "return_text": True}),
+    ("/embed", {"inputs": ["a"], "truncate": True}), ("/embed_all", {"inputs": ["a"], "truncate": True}), ("/rerank", {"query": "q", "texts": ["a"], "return_text": True}),
     ("/v1/rerank", {"query": "q", "documents": ["a", {"text": "b"}], "top_n": 1}), ("/classify", {"inputs": "a"}),
     ("/v2/models/demo/infer", {"id": "i", "inputs": [{"name": "text_input", "shape": [1], "datatype": "BYTES", "data": ["a"]}],
                                "outputs": [{"name": "text_output"}], "parameters": {"max_new_tokens": 2}}),
@@ -151,5 +151,5 @@ def test_no_value_is_a_servers_error(gateway, api, daemon):
 def test_the_bodies_are_right_before_they_are_spoilt(api, route, body):
     """Else nothing of them would be looked at but the first mistake."""
     answer = api.post(route, body)
-    vectors = ("/api/embed", "/v1/embeddings", "/embed", "/rerank", "/v1/rerank", "/classify")  # which the demo model has none of
+    vectors = ("/api/embed", "/v1/embeddings", "/embed", "/embed_all", "/rerank", "/v1/rerank", "/classify")  # which the demo model has none of
     assert answer.status_code == 200 or route in vectors, answer.text
