@@ -14,7 +14,7 @@
 namespace tgi {
 namespace {
 
-constexpr int kPowerIterations = 2;
+constexpr int kPowerIterations = 4;
 constexpr int kMaxSweeps = 30;
 constexpr size_t kLanes = 8;
 // What a vector has to keep of its length to be more than rounding errors.

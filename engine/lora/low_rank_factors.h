@@ -20,8 +20,9 @@ struct LowRankFactors {
 };
 
 // `matrix`: (rows, cols). Where rows or cols are at most kSpareVectors more than the rank, the
-// nearest product of all; else one that is less than a percent further away, even where singular
-// values fall slowly. Cost: about 14 * (rank + kSpareVectors) * rows * cols flops.
+// nearest product of all; else one that comes near it the faster the singular values fall: where
+// those past the vectors are a quarter of the last that is kept, to 1e-5. Cost: about
+// 22 * (rank + kSpareVectors) * rows * cols flops.
 // REQUIRES: 1 <= rank <= rows, cols.
 inline constexpr int64_t kSpareVectors = 32;
 LowRankFactors factorise(

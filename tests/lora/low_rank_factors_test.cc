@@ -2,6 +2,7 @@
 // whatever the number of threads.
 #include "engine/lora/low_rank_factors.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "engine/lora/row_products.h"
@@ -95,36 +96,54 @@ TEST_CASE("a matrix of the rank that is asked for is its factors' product") {
   }
 }
 
-TEST_CASE("of a matrix with known singular values the largest are kept") {
-  // 10 / k on the diagonal, hidden by a reflection on each side.
-  const int64_t size = 40;
-  const auto u = random_matrix(size, 5);
-  const auto v = random_matrix(size, 6);
+// The values on the diagonal, hidden by a reflection on each side.
+std::vector<float> with_singular_values(const std::vector<double>& values) {
+  const size_t size = values.size();
+  const auto u = random_matrix(static_cast<int64_t>(size), 5);
+  const auto v = random_matrix(static_cast<int64_t>(size), 6);
   const auto length2 = [](const std::vector<float>& x) {
     double sum = 0;
     for (const float one : x) sum += static_cast<double>(one) * static_cast<double>(one);
     return sum;
   };
-  const auto reflected = [&](const std::vector<float>& x, size_t i, size_t j) {
-    return (i == j ? 1.0 : 0.0) -
-           2.0 * static_cast<double>(x[i]) * static_cast<double>(x[j]) / length2(x);
+  const double u2 = length2(u);
+  const double v2 = length2(v);
+  const auto reflected = [](const std::vector<float>& x, double x2, size_t i, size_t j) {
+    return (i == j ? 1.0 : 0.0) - 2.0 * static_cast<double>(x[i]) * static_cast<double>(x[j]) / x2;
   };
-  std::vector<float> matrix(static_cast<size_t>(size * size));
-  double left = 0;
-  double all = 0;
-  for (size_t k = 0; k < static_cast<size_t>(size); ++k) {
-    const double value = 10.0 / static_cast<double>(k + 1);
-    all += value * value;
-    if (k >= 6) left += value * value;
-    for (size_t i = 0; i < static_cast<size_t>(size); ++i) {
-      for (size_t j = 0; j < static_cast<size_t>(size); ++j) {
-        matrix[i * static_cast<size_t>(size) + j] +=
-            static_cast<float>(value * reflected(u, i, k) * reflected(v, k, j));
+  std::vector<double> out(size * size);
+  for (size_t k = 0; k < size; ++k) {
+    for (size_t i = 0; i < size; ++i) {
+      for (size_t j = 0; j < size; ++j) {
+        out[i * size + j] += values[k] * reflected(u, u2, i, k) * reflected(v, v2, k, j);
       }
     }
   }
-  const LowRankFactors factors = factorise(matrix, size, size, 6, 2);
-  CHECK(distance(matrix, factors, size, size, 6) == Approx(std::sqrt(left / all)).epsilon(1e-4));
+  return {out.begin(), out.end()};
+}
+
+TEST_CASE("of a matrix with known singular values the largest are kept") {
+  std::vector<double> values;
+  double left = 0;
+  double all = 0;
+  for (int k = 0; k < 40; ++k) {
+    values.push_back(10.0 / (k + 1));
+    all += values.back() * values.back();
+    if (k >= 6) left += values.back() * values.back();
+  }
+  const std::vector<float> matrix = with_singular_values(values);
+  const LowRankFactors factors = factorise(matrix, 40, 40, 6, 2);
+  CHECK(distance(matrix, factors, 40, 40, 6) == Approx(std::sqrt(left / all)).epsilon(1e-4));
+}
+
+TEST_CASE("where singular values fall slowly the factors are the nearest ones to 1e-4") {
+  std::vector<double> values;
+  for (int k = 0; k < 64; ++k) values.push_back(4.0 * std::pow(0.96, k));
+  const std::vector<float> matrix = with_singular_values(values);
+  std::fill(values.begin() + 16, values.end(), 0.0);
+  const std::vector<float> nearest = with_singular_values(values);
+  const LowRankFactors factors = factorise(matrix, 64, 64, 16, 1);
+  CHECK(distance(nearest, factors, 64, 64, 16) < 1e-4);
 }
 
 TEST_CASE("of a large random matrix the factors are within a percent of the nearest ones") {
