@@ -96,6 +96,10 @@ def test_adapter_id_answers_by_the_adapter(with_adapters, adapters):
     assert text_of(with_adapters, adapter_id="") == base == text_of(with_adapters, adapter_id="demo")
     response = with_adapters.post("/generate", {"inputs": "a", "parameters": {"max_new_tokens": 1, "adapter_id": "first"}})
     assert response.headers["x-adapter-id"] == "first" and response.headers["x-model-id"] == "demo"
+    assert response.headers["x-adapter-source"] == "hub"
+    local = with_adapters.post("/generate", {"inputs": "a", "parameters": {
+        "max_new_tokens": 1, "adapter_id": str(adapters[1]), "adapter_source": "local"}})
+    assert local.headers["x-adapter-source"] == "local" and "x-adapter-source" not in with_adapters.post("/generate", {"inputs": "a"}).headers
 
 
 def test_the_model_of_openai_is_an_adapter(with_adapters):
@@ -124,6 +128,27 @@ def test_an_unknown_adapter_is_an_error(with_adapters, name):
     if response.status_code == 424:
         assert response.json()["error_type"] == "generation"
         assert response.json()["error"].startswith("Request failed during generation: adapter ")
+
+
+def test_a_blast_of_requests_for_adapters_that_are_there_and_that_are_not(with_adapters, adapters, tmp_path):
+    """As LoRAX's script of dynamic adapter loading asks: all at once, and whoever can be answered is."""
+    nan = str(write_adapter(tmp_path / "nan", value=float("nan")))
+    asked = [{}, {"adapter_id": "first"}, {"adapter_id": str(adapters[1])}, {"adapter_id": nan, "adapter_source": "local"},
+             {"adapter_id": "a"}, {"adapter_id": "/tmp", "adapter_source": "local"}]
+    expected = [text_of(with_adapters, **parameters) for parameters in asked[:3]]
+
+    def ask(i):
+        body = {"inputs": "Once upon a time", "parameters": {"max_new_tokens": 12, "do_sample": False} | asked[i % len(asked)]}
+        return with_adapters.post("/generate", body, timeout=60)
+
+    with concurrent.futures.ThreadPoolExecutor(24) as pool:
+        answers = list(pool.map(ask, range(96)))
+    for i, answer in enumerate(answers):
+        kind = i % len(asked)
+        if kind < 3:
+            assert answer.status_code == 200 and answer.json()["generated_text"] == expected[kind]
+        else:
+            assert answer.status_code == 424 and answer.json()["error_type"] == "generation"
 
 
 def test_a_folder_is_named_only_as_local(with_adapters, adapters, tmp_path):
@@ -164,6 +189,44 @@ def test_an_adapter_whose_files_change_is_another_one(with_adapters, tmp_path):
     (folder / "adapter_model.safetensors").unlink()
     write_adapter(folder, seed=5)
     assert text_of(with_adapters, **asked) == before
+
+
+def test_files_that_vanish_or_are_cut_under_a_running_server(with_adapters, tmp_path):
+    folder = write_adapter(tmp_path / "vanishing", seed=5)
+    asked = {"adapter_id": str(folder), "adapter_source": "local"}
+    before = text_of(with_adapters, **asked)
+    base = text_of(with_adapters)
+    file = folder / "adapter_model.safetensors"
+    data = file.read_bytes()
+    with open(file, "r+b") as opened:  # the file that is mapped
+        opened.truncate(len(data) // 2)
+    for vanish in (lambda: None, file.unlink, lambda: shutil.rmtree(folder)):
+        vanish()
+        response = with_adapters.post("/generate", {"inputs": "a", "parameters": asked})
+        assert response.status_code == 424 and str(folder) in response.json()["error"], response.text
+        assert text_of(with_adapters) == base
+    write_adapter(folder, seed=5)
+    assert text_of(with_adapters, **asked) == before
+
+
+def test_clients_that_are_killed_while_their_adapters_load_leave_nothing(home, daemon, tmp_path):
+    def listed():
+        done = subprocess.run([TGI, "adapters", "--json"], env=home.environment(), capture_output=True, timeout=60, check=True)
+        return json.loads(done.stdout)["adapters"]
+
+    for i in range(12):
+        folder = write_adapter(tmp_path / f"killed{i}", seed=20 + i)
+        client = subprocess.Popen([TGI, "generate", "--adapter", folder, "--max-new-tokens", "500", "Once"],
+                                  env=home.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(0.004 * i)
+        client.kill()
+        client.wait(10)
+    wait_until(daemon.is_idle)
+    wait_until(lambda: not any(one["num_running"] or one["num_waiting"] or one["state"] == "loading" for one in listed()))
+    for one in listed():
+        if "killed" in one["name"]:
+            subprocess.run([TGI, "adapters", "--unload", one["name"]], env=home.environment(), timeout=60, check=True, capture_output=True)
+    assert not any("killed" in one["name"] for one in listed())
 
 
 def test_vllm_routes_load_and_unload_adapters(start, adapters, tmp_path):
@@ -451,8 +514,19 @@ def test_what_the_terminal_does_with_adapters(home, daemon, adapters, tmp_path):
     assert entry["max_rank"] == 4 and entry["targets"] == ["o_proj", "q_proj"] and entry["state"] == "active" and entry["num_requests"] >= 2
     assert "mine" in tgi("adapters", "--quiet").splitlines()
     tgi("adapters", "--pin", "mine")
+    assert any(line.split()[0] == "mine" and " s " in line for line in tgi("adapters").splitlines() if line.strip())  # since its last use
+    assert "LAST USE" in tgi("adapters") and " loaded; " in next(line for line in tgi("ps").splitlines() if line.startswith("adapters"))
     assert "mine" in tgi("adapters") and next(one for one in json.loads(tgi("adapters", "--json"))["adapters"] if one["name"] == "mine")["pinned"]
     tgi("adapters", "--unpin", "mine")
+
+    def chat(*arguments, lines):
+        done = subprocess.run([TGI, "chat", "--max-new-tokens", "12", *arguments], env=home.environment(),
+                              input="".join(line + "\n" for line in lines), capture_output=True, text=True, timeout=60, check=False)
+        return done.stdout, done.stderr
+
+    plain, adapted = chat(lines=["hello"])[0], chat("--adapter", "mine", lines=["hello"])[0]
+    assert plain != adapted == chat(lines=["/adapter mine", "hello"])[0]
+    assert chat(lines=["/adapter mine", "/adapter off", "hello"])[0] == plain
     tgi("adapters", "--unload", "mine")
     assert "no adapter of that name" in tgi("adapters", "--unload", "mine", code=12)
     assert "adapter_config.json" in tgi("generate", "x", "--adapter", tmp_path, code=12)
