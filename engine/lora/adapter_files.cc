@@ -54,6 +54,9 @@ class Opener {
       if (module != modules_.end()) add_vectors(linear, module->second);
     }
     throw_problems();
+    // A copy of some rows of a bias is told from a trained one only here.
+    std::erase_if(out_.linears,
+                  [](const AdapterLinear& linear) { return !linear.a && linear.offset.empty(); });
     const auto site = [](const AdapterLinear& linear) {
       const SitePart& part = linear.parts.front();
       const bool is_behind = part.layer == SitePart::kNone;
@@ -177,6 +180,18 @@ class Opener {
     const ModuleTarget* bias = sites_.find(std::string(module) + kBias);
     if (bias == nullptr || base_ == nullptr) return nullptr;
     return find_by_any_name(*base_, bias->name, model_.architecture->prefix);
+  }
+
+  // Those of its tensor's that are the module's.
+  std::vector<float> rows_of_bias(const std::string& module,
+                                  size_t outputs,
+                                  std::vector<float> values) const {
+    const ModuleTarget* bias = sites_.find(module + kBias);
+    if (bias == nullptr || bias->outputs != static_cast<int64_t>(outputs)) return values;
+    const auto first = static_cast<size_t>(bias->first);
+    if (values.size() <= outputs || values.size() - outputs < first) return values;
+    const auto begin = values.begin() + bias->first;
+    return {begin, begin + bias->outputs};
   }
 
   // Whether there is nothing more to do with a bias of a module: it is a copy, or was refused. That
@@ -328,7 +343,7 @@ class Opener {
     };
     if (tensors.magnitude != nullptr) linear.gain = gains(linear, tensors);
     const StoredTensor* original = base_bias(linear.module);
-    const auto old_bias = values_or_zeros(base_, original);
+    const auto old_bias = rows_of_bias(linear.module, outputs, values_or_zeros(base_, original));
     const auto new_bias =
         tensors.bias == nullptr ? old_bias : values_or_zeros(out_.tensors.get(), tensors.bias);
     const auto b_bias = values_or_zeros(out_.tensors.get(), tensors.b_bias);

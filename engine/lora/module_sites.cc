@@ -286,7 +286,11 @@ void ModuleSites::add_rows(const TensorEntry& entry,
                                                               .inputs = entry.cols};
     if (bias == nullptr) continue;
     rows_of_layers_[fmt::format("{}.{}{}", layer, names[i], kBiasEnd)] = {
-        .refusal = kVectorRefusal, .parts = {}, .name = bias->name};
+        .refusal = kVectorRefusal,
+        .parts = {},
+        .name = bias->name,
+        .first = ranges[i].begin,
+        .outputs = ranges[i].count};
   }
 }
 

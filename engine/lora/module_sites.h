@@ -49,7 +49,7 @@ struct ModuleTarget {
   std::string_view refusal{};  // why no adapter of it is read; empty: one is
   std::vector<SitePart> parts;
   std::string name;     // of its weight in the table; of a tied head the embedding's
-  int64_t first = 0;    // element of it with which the module begins: of experts that are stacked
+  int64_t first = 0;    // element of it with which the module begins: of several in one tensor
   int64_t outputs = 0;  // of the module, all parts together
   int64_t inputs = 0;
 

@@ -1,7 +1,9 @@
 #include "engine/lora/adapter_files.h"
 
 #include <cmath>
+#include <cstring>
 #include <limits>
+#include <span>
 
 #include "tests/catch.h"
 #include "tests/lora/adapter_builder.h"
@@ -212,6 +214,36 @@ TEST_CASE("modules that are rows of one tensor are found by the names of transfo
   CHECK(first_row(gte, "layers.0.mlp.up_proj") == 0);
   // Part of the tensor's bias.
   CHECK(gte.find("layers.0.self_attn.k_proj.bias") != nullptr);
+}
+
+TEST_CASE("of a module that is rows of a tensor the bias is those of the tensor's") {
+  const auto base_files = open_folder(TGI_SOURCE_DIR "/tests/golden/vectors/gte-new");
+  const LoadedConfig model = load_model_config(*base_files);
+  const auto base = open_checkpoint(*base_files);
+  const StoredTensor* stored = base->find("encoder.layer.0.attention.qkv_proj.bias");
+  REQUIRE(stored != nullptr);
+  const std::span<const std::byte> bytes = base->bytes(*stored);
+  REQUIRE(bytes.size() == 96 * sizeof(float));
+  std::vector<float> whole(96);
+  std::memcpy(whole.data(), bytes.data(), bytes.size());
+  const std::string k = "layers.0.self_attn.k_proj";
+  for (const float by : {0.0F, 0.5F}) {
+    std::vector<float> bias(whole.begin() + 32, whole.begin() + 64);
+    for (float& value : bias) value += by;
+    auto tensors = lora_of("layers.0.self_attn.q_proj", 32, 32);
+    tensors.push_back({"base_model.model." + k + ".bias", "F32", "[32]", f32_bytes(bias)});
+    Json config = small_adapter_config();
+    config["bias"] = "all";
+    const MemorySource files = adapter_files(config, tensors);
+    const AdapterFiles adapter = open_adapter(files, model, base.get());
+    REQUIRE(adapter.linears.size() == (by == 0.0F ? 1 : 2));
+    CHECK(adapter.linears[0].offset.empty());
+    if (by == 0.0F) continue;
+    const AdapterLinear& trained = adapter.linears[1];
+    CHECK(trained.module == k);
+    REQUIRE(trained.offset.size() == 32);
+    for (const float value : trained.offset) CHECK(std::abs(value - by) < 1e-5F);
+  }
 }
 
 TEST_CASE("an adapter of the embedding has a column for each token") {
