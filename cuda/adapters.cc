@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -37,6 +38,10 @@ int64_t matrix_bytes(int64_t rows, int64_t cols, DType dtype) {
   return aligned(rows * cols * static_cast<int64_t>(dtype_size(dtype)));
 }
 
+int64_t vector_bytes(const std::vector<float>& values) {
+  return aligned(static_cast<int64_t>(values.size() * sizeof(float)));
+}
+
 // Row after row, rounded; returns where the next begins.
 std::byte* write_matrix(const HostWeight& piece, DType dtype, std::byte* out) {
   if (piece.format != "dense" || piece.parts.size() != 1) {
@@ -53,17 +58,19 @@ std::byte* write_matrix(const HostWeight& piece, DType dtype, std::byte* out) {
 }  // namespace
 
 int64_t CudaAdapter::bytes(std::span<const LowRankPart> parts, DType dtype) {
-  std::vector<int64_t> ranks(static_cast<size_t>(num_sites(parts)));
-  std::vector<int64_t> cols(ranks.size());
-  int64_t total = aligned(static_cast<int64_t>(ranks.size() * sizeof(LowRankSite)));
+  std::vector<int64_t> rows(static_cast<size_t>(num_sites(parts)));  // of the stacked a
+  std::vector<int64_t> cols(rows.size());
+  int64_t total = aligned(static_cast<int64_t>(rows.size() * sizeof(LowRankSite)));
   for (const LowRankPart& part : parts) {
     require_rank(part);
-    ranks[static_cast<size_t>(part.site)] += part.a.rows;
+    total += vector_bytes(part.gain) + vector_bytes(part.offset);
+    if (part.rank() == 0) continue;
+    rows[static_cast<size_t>(part.site)] += part.a.rows;
     cols[static_cast<size_t>(part.site)] = part.a.cols;
-    total += matrix_bytes(part.num_outputs(), part.a.rows, dtype);
+    total += matrix_bytes(part.num_outputs(), part.rank(), dtype);
   }
-  for (size_t site = 0; site < ranks.size(); ++site) {
-    total += matrix_bytes(ranks[site], cols[site], dtype);
+  for (size_t site = 0; site < rows.size(); ++site) {
+    total += matrix_bytes(rows[site], cols[site], dtype);
   }
   return total;
 }
@@ -81,6 +88,7 @@ CudaAdapter::CudaAdapter(std::span<const LowRankPart> parts, DType dtype) {
     if (by_site[index].empty()) continue;
     LowRankSite& site = sites[index];
     const int64_t begin = used;
+    int64_t rows = 0;
     int64_t cols = 0;
     std::byte* out = host.data() + begin;
     for (const LowRankPart* const here : by_site[index]) {
@@ -90,25 +98,39 @@ CudaAdapter::CudaAdapter(std::span<const LowRankPart> parts, DType dtype) {
                     fmt::format("{}: more than {} products of one adapter with one linear",
                                 part.a.name, kMaxLowRankPieces));
       }
-      out = write_matrix(part.a, dtype, out);
-      cols = part.a.cols;
+      TGI_CHECK(!part.is_lookup || by_site[index].size() == 1);
       site.pieces[site.num_pieces++] = {.b = nullptr,
                                         .first_rank = site.rank,
-                                        .rank = static_cast<int32_t>(part.a.rows),
+                                        .rank = static_cast<int32_t>(part.rank()),
                                         .first_output = static_cast<int32_t>(part.first_output),
                                         .num_outputs = static_cast<int32_t>(part.num_outputs()),
                                         .scale = part.scale};
-      site.rank += static_cast<int32_t>(part.a.rows);
+      site.rank += static_cast<int32_t>(part.rank());
+      if (part.is_lookup) site.num_tokens = static_cast<int32_t>(part.a.rows);
+      if (part.rank() == 0) continue;
+      out = write_matrix(part.a, dtype, out);
+      rows += part.a.rows;
+      cols = part.a.cols;
     }
     TGI_CHECK(site.rank <= kMaxStackedRank);
-    site.a = device + begin;
-    used += matrix_bytes(site.rank, cols, dtype);
-    int32_t piece = 0;
+    if (rows > 0) site.a = device + begin;
+    used += matrix_bytes(rows, cols, dtype);
+    int32_t next = 0;
     for (const LowRankPart* const part : by_site[index]) {
-      site.pieces[piece++].b = device + used;
+      LowRankPiece& piece = site.pieces[next++];
+      const auto add_vector = [&](const std::vector<float>& values) -> const float* {
+        if (values.empty()) return nullptr;
+        std::memcpy(host.data() + used, values.data(), values.size() * sizeof(float));
+        return reinterpret_cast<const float*>(device +
+                                              std::exchange(used, used + vector_bytes(values)));
+      };
+      piece.gain = add_vector(part->gain);
+      piece.offset = add_vector(part->offset);
+      if (part->rank() == 0) continue;
+      piece.b = device + used;
       std::byte* to = host.data() + used;
-      for (const HostWeight& rows : part->b) to = write_matrix(rows, dtype, to);
-      used += matrix_bytes(part->num_outputs(), part->a.rows, dtype);
+      for (const HostWeight& each : part->b) to = write_matrix(each, dtype, to);
+      used += matrix_bytes(part->num_outputs(), part->rank(), dtype);
     }
   }
   TGI_CHECK(used == size_bytes);

@@ -91,6 +91,8 @@ class CudaDevice final : public Device {
   void norm(const NormArgs& args) override;
   void matmul(const MatmulArgs& args) override;
   void add_low_rank(const LowRankArgs& args) override;
+  void add_low_rank_of_tokens(const LowRankLookupArgs& args) override;
+  void add_low_rank_to_heads(const HeadLowRankArgs& args) override;
   void add_low_rank_to_experts(const ExpertLowRankArgs& args) override;
   void qk_norm_rope_store_kv(const QkvArgs& args) override;
   void attention(const AttentionArgs& args) override;

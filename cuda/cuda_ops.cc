@@ -208,6 +208,8 @@ LowRankLaunch CudaDevice::low_rank_launch(const LowRankArgs& args) const {
           .tokens = step_.tokens,
           .logit_rows = args.of_output_rows ? step_.logit_rows : nullptr,
           .choices = {},
+          .heads = {},
+          .token_ids = nullptr,
           .site = args.site,
           .num_rows = args.x.rows,
           .shrunk = shrunk_rows_,
@@ -218,6 +220,31 @@ LowRankLaunch CudaDevice::low_rank_launch(const LowRankArgs& args) const {
 void CudaDevice::add_low_rank(const LowRankArgs& args) {
   if (!has_adapters_) return;
   launch_low_rank(stream_.get(), low_rank_launch(args));
+}
+
+void CudaDevice::add_low_rank_of_tokens(const LowRankLookupArgs& args) {
+  if (!has_adapters_) return;
+  // Its type is that of what is looked up.
+  LowRankLaunch launch = low_rank_launch({.site = args.site, .x = args.out, .out = args.out});
+  launch.token_ids = token_ids_;
+  launch_low_rank(stream_.get(), launch);
+}
+
+// As many heads at once as there are short rows for, which depends on the size of the step alone.
+void CudaDevice::add_low_rank_to_heads(const HeadLowRankArgs& args) {
+  if (!has_adapters_) return;
+  const int64_t room =
+      std::max<int64_t>(slot_layout_->max_batch_tokens / std::max<int64_t>(args.x.rows, 1), 1);
+  for (int32_t first = 0; first < args.num_heads; first += static_cast<int32_t>(room)) {
+    LowRankLaunch launch =
+        low_rank_launch({.site = args.first_site + first,
+                         .x = args.x.columns(first * args.x_step, args.x_cols),
+                         .out = args.out.columns(first * args.out_step, args.out_cols)});
+    launch.heads = {.count = std::min(static_cast<int32_t>(room), args.num_heads - first),
+                    .x_step = args.x_step,
+                    .out_step = args.out_step};
+    launch_low_rank(stream_.get(), launch);
+  }
 }
 
 StoreKvLaunch CudaDevice::store_launch(KvPlace place, int32_t padded_dim, int32_t rope) const {

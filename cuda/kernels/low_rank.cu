@@ -18,18 +18,21 @@ constexpr unsigned kShrinkBlocks = 16;  // of a row
 constexpr unsigned kMaxGridRows = 65535;
 constexpr int kLaneColumns = 8;  // 16 bytes, one after the other
 
-// What one row of shrunk is for.
+// What one row of shrunk is for. The head is the third index of a block.
 struct LowRankRow {
   const LowRankSite* site =
       nullptr;    // null: its sequence has no adapter, or that has nothing there
   int64_t x = 0;  // the row of it
   int64_t out = 0;
+  int64_t shrunk = 0;
 };
 
 __device__ __forceinline__ LowRankRow row_at(const LowRankLaunch& args, int64_t index) {
-  LowRankRow row = {.site = nullptr, .x = index, .out = index};
+  const auto head = static_cast<int32_t>(blockIdx.z);
+  LowRankRow row = {
+      .site = nullptr, .x = index, .out = index, .shrunk = head * args.num_rows + index};
   int64_t token = index;
-  int32_t number = args.site;
+  int32_t number = args.site + head;
   if (args.choices.rows != nullptr) {
     const int64_t choice = args.choices.first + index;
     token = choice / args.choices.top_k;
@@ -44,7 +47,7 @@ __device__ __forceinline__ LowRankRow row_at(const LowRankLaunch& args, int64_t 
   const LowRankAdapter adapter = args.places[args.slot_places[args.tokens[token].slot]];
   if (number >= adapter.num_sites) return row;
   const LowRankSite* const site = adapter.sites + number;
-  if (site->a != nullptr) row.site = site;
+  if (site->num_pieces > 0) row.site = site;
   return row;
 }
 
@@ -85,7 +88,8 @@ __global__ void __launch_bounds__(kThreads) shrink(const __grid_constant__ LowRa
     const LowRankRow row = row_at(args, index);
     const LowRankSite* const site = row.site;
     if (site == nullptr) continue;
-    const T* const x = static_cast<const T*>(args.x.data) + row.x * args.x.stride;
+    const T* const x =
+        static_cast<const T*>(args.x.data) + row.x * args.x.stride + blockIdx.z * args.heads.x_step;
     const bool are_vectors = is_vector(x, 0) && is_vector(site->a, cols);
     for (auto r = static_cast<int32_t>(warp); r < site->rank;
          r += static_cast<int32_t>(kShrinkBlocks * kWarps)) {
@@ -97,7 +101,24 @@ __global__ void __launch_bounds__(kThreads) shrink(const __grid_constant__ LowRa
       }
       if (whole + lane < cols) sum += to_float(a[whole + lane]) * to_float(x[whole + lane]);
       sum = warp_sum(sum);
-      if (lane == 0) args.shrunk[index * kMaxStackedRank + r] = sum;
+      if (lane == 0) args.shrunk[row.shrunk * kMaxStackedRank + r] = sum;
+    }
+  }
+}
+
+// The short row of a token, which its adapter has as it is.
+template <typename T>
+__global__ void __launch_bounds__(kThreads) look_up(const __grid_constant__ LowRankLaunch args) {
+  wait_for_previous_kernel();
+  launch_next_kernel();
+  for (int64_t index = blockIdx.y; index < args.num_rows; index += gridDim.y) {
+    const LowRankRow row = row_at(args, index);
+    const LowRankSite* const site = row.site;
+    if (site == nullptr) continue;
+    const int32_t id = args.token_ids[index];
+    const T* const a = static_cast<const T*>(site->a) + static_cast<int64_t>(id) * site->rank;
+    for (auto r = static_cast<int32_t>(threadIdx.x); r < site->rank; r += kThreads) {
+      args.shrunk[row.shrunk * kMaxStackedRank + r] = id < site->num_tokens ? to_float(a[r]) : 0.0F;
     }
   }
 }
@@ -113,8 +134,8 @@ __device__ __forceinline__ void scale_shrunk(const LowRankSite& site, const floa
   }
 }
 
-// A thread has one output of a row. What the pieces of overlapping outputs give is added in their
-// order.
+// A thread has one output of a row. What the pieces of overlapping outputs do to it is done in
+// their order.
 template <typename T, typename Out>
 __global__ void __launch_bounds__(kThreads) expand(const __grid_constant__ LowRankLaunch args) {
   alignas(16) __shared__ T scaled[kMaxStackedRank];
@@ -126,10 +147,12 @@ __global__ void __launch_bounds__(kThreads) expand(const __grid_constant__ LowRa
     const LowRankSite* const site = row.site;
     if (site == nullptr) continue;
     __syncthreads();  // the row before is done with
-    scale_shrunk(*site, args.shrunk + index * kMaxStackedRank, scaled);
+    scale_shrunk(*site, args.shrunk + row.shrunk * kMaxStackedRank, scaled);
     __syncthreads();
     if (output >= args.out.cols) continue;
-    float added = 0.0F;
+    Out* const out = static_cast<Out*>(args.out.data) + row.out * args.out.stride +
+                     blockIdx.z * args.heads.out_step + output;
+    float value = to_float(*out);
     bool is_changed = false;
     for (int32_t i = 0; i < site->num_pieces; ++i) {
       const LowRankPiece& piece = site->pieces[i];
@@ -144,12 +167,12 @@ __global__ void __launch_bounds__(kThreads) expand(const __grid_constant__ LowRa
         sum = add_products(b + r, t + r, are_vectors, sum);
       }
       for (int32_t r = whole; r < piece.rank; ++r) sum += to_float(b[r]) * to_float(t[r]);
-      added += sum;
+      value += sum;
+      if (piece.gain != nullptr) value *= piece.gain[n];
+      if (piece.offset != nullptr) value += piece.offset[n];
       is_changed = true;
     }
-    if (!is_changed) continue;
-    Out* const out = static_cast<Out*>(args.out.data) + row.out * args.out.stride + output;
-    *out = from_float<Out>(to_float(*out) + added);
+    if (is_changed) *out = from_float<Out>(value);
   }
 }
 
@@ -159,15 +182,20 @@ void launch_low_rank(cudaStream_t stream, const LowRankLaunch& args) {
   if (args.num_rows == 0) return;
   const auto rows = static_cast<unsigned>(std::min<int64_t>(args.num_rows, kMaxGridRows));
   const auto columns = static_cast<unsigned>((args.out.cols + kThreads - 1) / kThreads);
+  const auto heads = static_cast<unsigned>(args.heads.count);
   const auto shape = [&](unsigned blocks) {
-    return LaunchShape{.grid = dim3(blocks, rows),
+    return LaunchShape{.grid = dim3(blocks, rows, heads),
                        .block = dim3(kThreads),
                        .shared_bytes = 0,
                        .overlaps_previous = true};
   };
   with_element(args.x.dtype, [&](auto element) {
     using T = decltype(element);
-    launch(stream, shape(kShrinkBlocks), shrink<T>, args);
+    if (args.token_ids != nullptr) {
+      launch(stream, shape(1), look_up<T>, args);
+    } else {
+      launch(stream, shape(kShrinkBlocks), shrink<T>, args);
+    }
     if (args.out.dtype == DType::kF32) {
       launch(stream, shape(columns), expand<T, float>, args);
     } else {

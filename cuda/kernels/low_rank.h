@@ -21,12 +21,15 @@ struct LowRankPiece {
   int32_t first_output = 0;
   int32_t num_outputs = 0;
   float scale = 1.0F;
+  const float* gain = nullptr;    // (optional: 1) (num_outputs)
+  const float* offset = nullptr;  // (optional: 0) (num_outputs)
 };
 
 struct LowRankSite {
-  const void* a = nullptr;  // (rank, cols); null: the adapter has nothing here
+  const void* a = nullptr;  // (rank, cols), of a lookup (num_tokens, rank); null: of rank 0
   int32_t rank = 0;         // of all pieces
-  int32_t num_pieces = 0;
+  int32_t num_tokens = 0;   // of a lookup
+  int32_t num_pieces = 0;   // 0: the adapter has nothing here
   LowRankPiece pieces[kMaxLowRankPieces];
 };
 
@@ -47,15 +50,25 @@ struct LowRankChoices {
   int64_t first = 0;
 };
 
+// Heads whose columns lie side by side, each with a matrix of its own: x and out are those of the
+// first, the site of the next is one more.
+struct LowRankHeads {
+  int32_t count = 1;
+  int64_t x_step = 0;
+  int64_t out_step = 0;
+};
+
 struct LowRankLaunch {
   const LowRankAdapter* places = nullptr;  // (max_adapters + 1); the first is nobody's
   const int32_t* slot_places = nullptr;    // (num_slots + 1)
   const TokenRow* tokens = nullptr;
   const LogitRow* logit_rows = nullptr;  // (optional) rows are those, else tokens
   LowRankChoices choices{};              // (optional) rows are theirs
-  int32_t site = 0;                      // of experts that of the first
+  LowRankHeads heads{};
+  const int32_t* token_ids = nullptr;  // (optional) of each row: it is looked up, and x has no data
+  int32_t site = 0;                    // of experts that of the first
   int64_t num_rows = 0;
-  float* shrunk = nullptr;  // (num_rows, kMaxStackedRank)
+  float* shrunk = nullptr;  // (heads, num_rows, kMaxStackedRank)
   Tensor x;
   Tensor out;
 };

@@ -76,7 +76,6 @@ ReferenceDevice::ReferenceDevice(int world_size) {
            .activation_dtype = DType::kF32,
            .keeps = {.integer_heads = true},
            .takes_adapters = true,
-           .takes_all_parts = true,
            .takes_encoders = true,
            .chooses_tokens = true,
            .compresses_tokens = true,

@@ -70,7 +70,6 @@ struct DeviceInfo {
   int32_t max_top_tokens = std::numeric_limits<int32_t>::max();
   std::vector<LeftOutKernels> left_out{};  // better ones than those of `isa`
   bool takes_adapters = false;             // has make_adapter, set_adapter and add_low_rank
-  bool takes_all_parts = false;            // of adapters; else those that are plain
   // Of models whose answer is their hidden states: has pool, token types, and attention that is
   // not causal or has a bias of distances.
   bool takes_encoders = false;
@@ -543,20 +542,6 @@ class Adapter {
   virtual ~Adapter() = default;
   int64_t size_bytes = 0;
 };
-
-// Throws kUnsupported, naming the first part that such a device has no kernels for.
-inline void check_parts(const DeviceInfo& device, std::span<const LowRankPart> parts) {
-  if (device.takes_all_parts) return;
-  for (const LowRankPart& part : parts) {
-    if (part.is_plain()) continue;
-    throw Error(Code::kUnsupported,
-                part.a.name + (part.a.name.empty() ? "" : ": ") +
-                    "adapters that change more than a linear's product (DoRA, biases, embeddings, "
-                    "heads of latents) "
-                    "are not supported by the " +
-                    device.backend + " backend");
-  }
-}
 
 class Device {
  public:

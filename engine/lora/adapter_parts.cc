@@ -69,12 +69,10 @@ class Cutter {
       const Range keys{.begin = row, .count = kept};
       const Range values{.begin = row + kept, .count = value_dim};
       parts.push_back({.site = latent_site(config, place.layer, false, head),
-                       .is_of_head = true,
                        .scale = linear.scale,
                        .a = slice_factor(tensors_, linear.b.transposed(), all, keys),
                        .b = {slice_factor(tensors_, linear.a.transposed(), of_latent, all)}});
       parts.push_back({.site = latent_site(config, place.layer, true, head),
-                       .is_of_head = true,
                        .scale = linear.scale,
                        .a = slice_factor(tensors_, linear.a, all, of_latent),
                        .b = {slice_factor(tensors_, linear.b, values, all)}});

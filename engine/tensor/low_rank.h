@@ -19,9 +19,8 @@ inline constexpr int32_t kMaxAdapterRank = 256;
 // order: out[row][first_output + n] = gain[n] * (out[row][first_output + n] + product[n]) +
 // offset[n]. Of a lookup each row has a token in place of x, and the inner sum is a[token][r].
 struct LowRankPart {
-  int32_t site = 0;         // which linear of the model, or its embedding
-  bool is_lookup = false;   // of the embedding; has no gain and no offset
-  bool is_of_head = false;  // of a head's matrix (add_low_rank_to_heads), likewise
+  int32_t site = 0;        // which linear of the model, or its embedding
+  bool is_lookup = false;  // of the embedding; has no gain and no offset
   int64_t first_output = 0;
   float scale = 1.0F;
   HostWeight a;  // (rank, columns of x), of a lookup (tokens, rank); rank 0: no product
@@ -35,10 +34,6 @@ struct LowRankPart {
     int64_t count = 0;
     for (const HostWeight& piece : b) count += piece.rows;
     return count;
-  }
-  // A product with x and nothing else, for devices that have kernels for no more.
-  bool is_plain() const {
-    return !is_lookup && !is_of_head && rank() > 0 && gain.empty() && offset.empty();
   }
 };
 

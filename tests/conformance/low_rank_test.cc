@@ -289,16 +289,6 @@ class AdaptersOnDevice {
   std::vector<std::unique_ptr<Adapter>> adapters_;
 };
 
-bool takes(const Device& device, const LowRankProblem& problem) {
-  try {
-    for (const auto& parts : problem.parts()) check_parts(device.info(), parts);
-    return true;
-  } catch (const Error& error) {
-    CHECK(error.code() == Code::kUnsupported);
-    return false;
-  }
-}
-
 TEST_CASE("what adapters add agrees with the reference, whatever else is in the step") {
   for (const LowRankSetup& setup : low_rank_setups()) {
     std::map<std::string, Floats> of_group;
@@ -308,7 +298,6 @@ TEST_CASE("what adapters add agrees with the reference, whatever else is in the 
       INFO(setup.name << " on " << device_case.name);
       const DType dtype = device->info().activation_dtype;
       const LowRankProblem problem(setup, dtype);
-      if (!takes(*device, problem)) continue;
       const auto reference = make_reference_device();
       const Floats expected =
           AdaptersOnDevice(*reference, problem).add(problem, 0, setup.sequences.size());
@@ -382,7 +371,7 @@ TEST_CASE("what adapters add to heads is what they add to each head's columns") 
                               .out = {}};
   for (const DeviceCase& device_case : device_cases()) {
     const auto device = device_case.make();
-    if (!device->info().takes_adapters || !device->info().takes_all_parts) continue;
+    if (!device->info().takes_adapters) continue;
     INFO(device_case.name);
     const DType dtype = device->info().activation_dtype;
     const LowRankProblem problem(setup, dtype);
@@ -462,15 +451,11 @@ TEST_CASE("what an adapter does to an output is done in its order") {
                          .gain = {10.0F, -2.0F},
                          .offset = {100.0F, 0.25F}};
   LowRankPart alone{.site = 0, .first_output = 0, .a = {}, .b = {}, .offset = {7.0F}};
-  CHECK_FALSE(both.is_plain());
-  CHECK_FALSE(alone.is_plain());
   CHECK(alone.num_outputs() == 1);
-  CHECK(LowRankPart{.a = a.weight, .b = {b.weight}}.is_plain());
   const LowRankSetup setup{
       .name = "", .cols = 2, .outputs = 4, .adapters = {}, .sequences = {{1, 1}}};
   for (const DeviceCase& device_case : device_cases()) {
     const auto device = device_case.make();
-    if (!device->info().takes_all_parts) continue;
     INFO(device_case.name);
     LowRankProblem problem(setup, {{both, alone}});
     problem.x = {1.0F, 4.0F};
@@ -491,7 +476,6 @@ TEST_CASE("what adapters add to embeddings is the row of each token") {
     std::map<std::string, Floats> of_group;
     for (const DeviceCase& device_case : device_cases()) {
       const auto device = device_case.make();
-      if (!device->info().takes_all_parts) continue;
       INFO(device_case.name << ", rank " << rank);
       const DType dtype = device->info().activation_dtype;
       Random random(static_cast<uint32_t>(rank));
@@ -533,21 +517,6 @@ TEST_CASE("what adapters add to embeddings is the row of each token") {
       if (!is_new) CHECK(same_bits(first->second, all));
     }
   }
-}
-
-TEST_CASE("parts that a device has no kernels for are refused by name") {
-  const StoredMatrix a({2.0F, -1.0F}, 1, 2, DType::kF32);
-  const StoredMatrix b({3.0F, 5.0F}, 2, 1, DType::kF32);
-  LowRankPart part{.a = a.weight, .b = {b.weight}};
-  DeviceInfo info;
-  info.backend = "cuda";
-  CHECK_NOTHROW(check_parts(info, std::span(&part, 1)));
-  part.offset = {1.0F, 2.0F};
-  CHECK_THROWS_WITH(check_parts(info, std::span(&part, 1)),
-                    "test.weight: adapters that change more than a linear's product (DoRA, biases, "
-                    "embeddings, heads of latents) are not supported by the cuda backend");
-  info.takes_all_parts = true;
-  CHECK_NOTHROW(check_parts(info, std::span(&part, 1)));
 }
 
 TEST_CASE("a rank that there are no kernels for is refused by name") {

@@ -191,8 +191,10 @@ TEST_CASE("captured steps with adapters, and without between them, say what step
 }
 
 TEST_CASE("adapters of other families say on the CUDA device what they say on the CPU", "[gpu]") {
-  for (const char* const name : {"gpt2", "falcon", "phi3-rank-1", "llama-rank-256", "lfm2",
-                                 "qwen3-moe-experts", "gpt-oss-experts", "mixtral-experts"}) {
+  for (const char* const name :
+       {"gpt2", "falcon", "phi3-rank-1", "llama-rank-256", "lfm2", "qwen3-moe-experts",
+        "gpt-oss-experts", "mixtral-experts", "llama-dora", "llama-lora-bias", "gpt2-bias-all",
+        "qwen2-tied-embedding", "gemma2-embedding", "deepseek2-kv"}) {
     INFO(name);
     const auto files = open_folder(golden_models(std::string("adapters/") + name));
     const Json expected = parse_json(files->require_text("expected.json"), 16);

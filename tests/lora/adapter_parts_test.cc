@@ -402,7 +402,6 @@ TEST_CASE("of the embedding each rank has all, by tokens, as large as embeddings
     REQUIRE(parts.size() == 1);
     const LowRankPart& part = parts[0];
     CHECK(part.is_lookup);
-    CHECK_FALSE(part.is_plain());
     CHECK(part.site == embedding_site(2));
     CHECK(part.scale == 2.0F * 3.0F);
     CHECK(part.rank() == 2);
