@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::array<std::string_view, 9> kEndings = {".png", ".jpg", ".jpeg", ".webp", ".gif",
                                                       ".bmp", ".tif", ".tiff", ".heic"};
-constexpr std::string_view kSpaces = " \t\r\n";
+constexpr std::string_view kWhitespace = " \t\r\n";
 constexpr std::string_view kMarks = "\"'`()[]<>,;!?";  // around a path, and no part of it
 
 bool is_image(std::string_view path) {
@@ -41,8 +41,8 @@ bool is_there(std::string_view path) {
 }  // namespace
 
 void refuse_images(std::string_view text, std::string_view way_out) {
-  for (size_t at = 0; (at = text.find_first_not_of(kSpaces, at)) != std::string_view::npos;) {
-    const size_t end = std::min(text.find_first_of(kSpaces, at), text.size());
+  for (size_t at = 0; (at = text.find_first_not_of(kWhitespace, at)) != std::string_view::npos;) {
+    const size_t end = std::min(text.find_first_of(kWhitespace, at), text.size());
     std::string_view word = text.substr(at, end - at);
     at = end;
     word.remove_prefix(std::min(word.find_first_not_of(kMarks), word.size()));

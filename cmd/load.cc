@@ -67,7 +67,7 @@ void check_value(const std::string& flag, const std::function<void()>& take) {
 }
 
 // Whether the name is the default model's, by what that was loaded from.
-bool names_default(const ipc::Status& status, const std::string& name) {
+bool is_default_by_source(const ipc::Status& status, const std::string& name) {
   const bool has_own = status.known() == nullptr || !status.known()->served_name.empty();
   return !has_own && shown_model(status.path) == name;
 }
@@ -174,7 +174,7 @@ int run_load(const LoadFlags& flags, const CommonFlags& common) {
   if (!paths.speculator.empty()) params.settings.set("speculator", paths.speculator);
   // A daemon that was just started may be loading its default model: that comes first.
   const ipc::Status before = session.prepare({.accept_failed = true});
-  params.names_default = params.name && names_default(before, *params.name);
+  params.names_default = params.name && is_default_by_source(before, *params.name);
   const ipc::OrderedJson answer = session.client().call(ipc::kLoad, ipc::to_json(params));
   if (flags.on_demand) {
     session.out().write(fmt::format("{} is loaded as {} when a request asks for it\n",

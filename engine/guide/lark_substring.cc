@@ -15,9 +15,9 @@ namespace {
 
 constexpr size_t kMaxChunks = 10'000;
 // Beginnings are nested in blocks of so many, and the blocks in one another.
-constexpr size_t kBlock = 50;
+constexpr size_t kChunksOfBlock = 50;
 
-[[noreturn]] void refuse(const std::string& what) {
+[[noreturn]] void refuse_substring(const std::string& what) {
   throw Error(Code::kInvalidArgument, "%regex: " + what);
 }
 
@@ -55,19 +55,19 @@ std::vector<std::string> chunks_of(const nlohmann::ordered_json& json) {
   constexpr const char* kExpected =
       "expected {\"substring_words\": \"...\"}, or substring_chars, or substring_chunks with an "
       "array of strings";
-  if (!json.is_object() || json.size() != 1) refuse(kExpected);
+  if (!json.is_object() || json.size() != 1) refuse_substring(kExpected);
   const std::string& name = json.begin().key();
   const nlohmann::ordered_json& value = json.begin().value();
   if (name == "substring_chunks" && value.is_array()) {
     std::vector<std::string> chunks;
     for (const nlohmann::ordered_json& chunk : value) {
-      if (!chunk.is_string()) refuse(kExpected);
+      if (!chunk.is_string()) refuse_substring(kExpected);
       chunks.push_back(chunk.get<std::string>());
     }
     return chunks;
   }
   const bool into_words = name == "substring_words";
-  if ((!into_words && name != "substring_chars") || !value.is_string()) refuse(kExpected);
+  if ((!into_words && name != "substring_chars") || !value.is_string()) refuse_substring(kExpected);
   return cut(value.get<std::string>(), into_words);
 }
 
@@ -76,15 +76,16 @@ std::vector<std::string> chunks_of(const nlohmann::ordered_json& json) {
 Regex substring_regex(RegexPool& pool, const nlohmann::ordered_json& json) {
   const std::vector<std::string> chunks = chunks_of(json);
   if (chunks.size() > kMaxChunks) {
-    refuse("the text has " + std::to_string(chunks.size()) + " parts, and " +
-           std::to_string(kMaxChunks) + " are the most that can be told apart; make it shorter");
+    refuse_substring("the text has " + std::to_string(chunks.size()) + " parts, and " +
+                     std::to_string(kMaxChunks) +
+                     " are the most that can be told apart; make it shorter");
   }
   std::vector<Regex> from{pool.empty_text()};
   Regex beginning = pool.empty_text();  // of what is left of the block
   Regex whole = pool.empty_text();      // all of it
   Regex behind = pool.empty_text();     // what may follow the block
   for (size_t i = chunks.size(); i-- > 0;) {
-    if (i % kBlock == kBlock - 1) {
+    if (i % kChunksOfBlock == kChunksOfBlock - 1) {
       behind = from.back();
       beginning = whole = pool.empty_text();
     }

@@ -14,7 +14,7 @@ namespace {
 
 using ipc::OrderedJson;
 
-void echo(FakeSession& session) {
+void echo_prompt(FakeSession& session) {
   ipc::DoneEvent done;
   done.best.text =
       "re: " + session.request().params["messages"].back()["content"].get<std::string>();
@@ -47,7 +47,7 @@ bool prompts(Process& chat) {
 
 TEST_CASE("what a terminal pastes is one turn, whatever lines it has") {
   const Home home;
-  const FakeDaemon daemon(home.socket(), ready_model(echo));
+  const FakeDaemon daemon(home.socket(), ready_model(echo_prompt));
   Process chat(home, on_terminal({"chat"}), Process::Kind::kTerminal);
   REQUIRE(prompts(chat));
   chat.write("look: \x1b[200~int f() {\r\treturn 1;\r}\x1b[201~ ok?\n");
@@ -61,7 +61,7 @@ TEST_CASE("what a terminal pastes is one turn, whatever lines it has") {
 
 TEST_CASE("a chat that is stopped and goes on has its line, its keys and its pastes again") {
   const Home home;
-  const FakeDaemon daemon(home.socket(), ready_model(echo));
+  const FakeDaemon daemon(home.socket(), ready_model(echo_prompt));
   Process chat(home, on_terminal({"chat"}), Process::Kind::kTerminal);
   REQUIRE(prompts(chat));
   chat.write("abc");
@@ -97,7 +97,7 @@ TEST_CASE("a chat that is stopped and goes on has its line, its keys and its pas
 
 TEST_CASE("a chat that a signal ends turns the terminal's marks of pastes off again") {
   const Home home;
-  const FakeDaemon daemon(home.socket(), ready_model(echo));
+  const FakeDaemon daemon(home.socket(), ready_model(echo_prompt));
   for (const int signal : {SIGTERM, SIGHUP, SIGQUIT}) {
     Process chat(home, on_terminal({"chat"}), Process::Kind::kTerminal);
     REQUIRE(prompts(chat));
@@ -110,7 +110,7 @@ TEST_CASE("a chat that a signal ends turns the terminal's marks of pastes off ag
 
 TEST_CASE("keys move by words and to the ends, and those without a meaning write nothing") {
   const Home home;
-  const FakeDaemon daemon(home.socket(), ready_model(echo));
+  const FakeDaemon daemon(home.socket(), ready_model(echo_prompt));
   Process chat(home, on_terminal({"chat"}), Process::Kind::kTerminal);
   REQUIRE(prompts(chat));
   std::string typed = "one two three";
@@ -137,7 +137,7 @@ TEST_CASE("Ctrl-C while typed-ahead lines are answered keeps the chat and what w
   const Home home;
   std::atomic<int> num_asked = 0;
   const FakeDaemon daemon(home.socket(), ready_model([&](FakeSession& session) {
-                            if (++num_asked != 2) return echo(session);
+                            if (++num_asked != 2) return echo_prompt(session);
                             session.send_text("a long answer ");
                             session.client_leaves_within(5000);
                           }));
@@ -162,7 +162,7 @@ TEST_CASE("Ctrl-C while typed-ahead lines are answered keeps the chat and what w
 
 TEST_CASE("on a terminal /set and /save say what they did, and /show what holds") {
   const Home home;
-  const FakeDaemon daemon(home.socket(), ready_model(echo));
+  const FakeDaemon daemon(home.socket(), ready_model(echo_prompt));
   Process chat(home, on_terminal({"chat", "--system", "be brief"}), Process::Kind::kTerminal);
   REQUIRE(prompts(chat));
   chat.write("hi\n");
@@ -181,7 +181,7 @@ TEST_CASE("on a terminal /set and /save say what they did, and /show what holds"
 
 TEST_CASE("a chat on a terminal is kept, and gone on with later") {
   const Home home;
-  const FakeDaemon daemon(home.socket(), ready_model(echo));
+  const FakeDaemon daemon(home.socket(), ready_model(echo_prompt));
   const Ran none = home.run({"chat", "--resume"});
   CHECK(none.exit_status == 4);
   CHECK_THAT(none.err, Catch::Contains("there is no chat to go on with"));
@@ -252,7 +252,7 @@ TEST_CASE("the end of the context is told in plain words, and with slide the old
     if (session.request().method == ipc::kGenerate && num_messages > 3) {
       return session.send_error(Code::kInvalidArgument, "`inputs` tokens must be fewer");
     }
-    ready_model(echo)(session);
+    ready_model(echo_prompt)(session);
   });
   const Ran full = home.run({"chat"}, "one\ntwo\nthree\n");
   CHECK(full.exit_status == 3);
