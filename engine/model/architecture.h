@@ -500,6 +500,9 @@ struct Architecture {
   std::string_view part{};
   // What may follow the last hidden states, one for each task.
   std::span<const HeadSpec> heads{};
+  // (optional) Tokens that end an answer beside those that its files say, where its tokenizer has
+  // them: the model's own code says so.
+  std::span<const std::string_view> end_tokens{};
 };
 
 // All families, in the order they are tried.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "base/error.h"
 #include "base/json.h"
@@ -58,6 +59,17 @@ GenerationRules read_generation_rules(const FileSource& files, int32_t vocab_siz
     throw error.in(files.describe(kRulesFile));
   }
   return out;
+}
+
+void add_end_tokens(std::span<const std::string_view> names,
+                    const Tokenizer& tokenizer,
+                    std::vector<int32_t>& end_token_ids) {
+  for (const std::string_view name : names) {
+    const std::optional<int32_t> id = tokenizer.id_of(name);
+    if (id && std::ranges::find(end_token_ids, *id) == end_token_ids.end()) {
+      end_token_ids.push_back(*id);
+    }
+  }
 }
 
 }  // namespace tgi

@@ -187,6 +187,8 @@ void read_texts(PreparedModel& model) {
                     "tokenizer of another model?",
                     model.options.model, model.tokenizer->vocab_size(), vocab_size));
   }
+  add_end_tokens(model.loaded.architecture->end_tokens, *model.tokenizer,
+                 model.loaded.config.eos_token_ids);
   model.chat_template = open_chat_template(model);
 }
 

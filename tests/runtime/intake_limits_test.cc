@@ -1,7 +1,9 @@
 // What intake makes of the asker's own limits, biases and wish to be told.
 #include <limits>
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -9,6 +11,8 @@
 #include "engine/runtime/intake.h"
 #include "engine/text/byte_tokenizer.h"
 #include "tests/catch.h"
+#include "tests/model/model_files.h"
+#include "tests/text/list_tokenizer.h"
 #include "tests/weights/safetensors_builder.h"
 
 namespace tgi {
@@ -161,6 +165,31 @@ TEST_CASE("generation_config.json says which tokens are suppressed, and rules th
   CHECK_THROWS_WITH(rules(R"({"suppress_tokens": ["a"]})"),
                     Catch::Contains("generation_config.json: suppress_tokens: expected a list"));
   CHECK(read_generation_rules(MemorySource({}), 256).unheeded.empty());
+}
+
+TEST_CASE("tokens that end an answer whatever the files say are those that the tokenizer has") {
+  class Roles final : public ListTokenizer {
+   public:
+    Roles() : ListTokenizer({"a", "</s>", "<|user|>", "<|observation|>"}) {}
+    std::optional<int32_t> id_of(std::string_view token) const override {
+      for (int32_t id = 0; id < vocab_size(); ++id) {
+        std::string piece;
+        append_bytes(id, false, piece);
+        if (piece == token) return id;
+      }
+      return std::nullopt;
+    }
+  };
+  const LoadedConfig chatglm = load_config(
+      {{"architectures", {"ChatGLMModel"}}, {"model_type", "chatglm"}, {"eos_token_id", 1}});
+  std::vector<int32_t> ends = chatglm.config.eos_token_ids;
+  REQUIRE(ends == std::vector<int32_t>{1});
+  for (int times = 0; times < 2; ++times) {
+    add_end_tokens(chatglm.architecture->end_tokens, Roles(), ends);
+    CHECK(ends == std::vector<int32_t>{1, 2, 3});
+  }
+  add_end_tokens(chatglm.architecture->end_tokens, ListTokenizer({"a", "b"}), ends);
+  CHECK(ends.size() == 3);
 }
 
 }  // namespace tgi

@@ -102,6 +102,9 @@ constexpr auto kChatGlmTensors = std::to_array<TensorSpec>({
      Dim::kIntermediate, Split::kColumns},
 });
 
+// Where another turn begins. The second version has no such tokens.
+constexpr auto kChatGlmEnds = std::to_array<std::string_view>({"<|user|>", "<|observation|>"});
+
 constexpr auto kChatGlmIgnored = std::to_array<std::string_view>({"rotary_pos_emb.inv_freq"});
 
 }  // namespace
@@ -116,6 +119,7 @@ constexpr Architecture kChatGlm = {
     .aliases = kChatGlmAliases,
     .tensors = kChatGlmTensors,
     .ignored = kChatGlmIgnored,
+    .end_tokens = kChatGlmEnds,
 };
 
 }  // namespace tgi
