@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "engine/model/absent_classes.h"
 #include "engine/model/config_fields.h"
 #include "engine/model/sentence_files.h"
 #include "engine/model/state_layout.h"
@@ -84,6 +85,10 @@ Task task_of(const JsonReader& config,
 }
 
 [[noreturn]] void fail_unknown(const std::string& field, std::string_view name) {
+  if (const std::string_view reason = why_absent(name); !reason.empty()) {
+    throw Error(Code::kUnsupported,
+                fmt::format("{}: '{}' is not supported: {}", field, name, reason));
+  }
   std::string known;
   for (const Architecture* architecture : architectures()) {
     known += fmt::format("{}{}", known.empty() ? "" : ", ", architecture->names.front());

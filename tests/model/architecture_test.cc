@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "engine/model/absent_classes.h"
 #include "tests/catch.h"
 #include "tests/model/config_refusal.h"
 #include "tests/model/model_files.h"
@@ -73,6 +74,23 @@ TEST_CASE("an unknown architecture is named with the known ones") {
   refusal(without(small_llama(), "architectures"), Code::kUnsupported);
   const Json by_type = with(without(small_llama(), "architectures"), "model_type", "mistral");
   CHECK(load_config(by_type).config.architecture == "MistralForCausalLM");
+}
+
+TEST_CASE("a class that is known not to be there is refused with the reason") {
+  const Json config = with(small_llama(), "architectures", {"T5ForConditionalGeneration"});
+  CHECK_THAT(refusal(config, Code::kUnsupported),
+             Catch::Contains("'T5ForConditionalGeneration' is not supported: it is an "
+                             "encoder-decoder"));
+  CHECK_THAT(refusal({{"model_type", "t5"}}, Code::kUnsupported),
+             Catch::Contains("'t5'") && Catch::Contains("encoder-decoder"));
+  // None is a class that is read by now.
+  CHECK(absent_classes().size() > 50);
+  for (const AbsentClass& absent : absent_classes()) {
+    for (const Json& asked :
+         {Json{{"architectures", {absent.name}}}, Json{{"model_type", absent.model_type}}}) {
+      CHECK_THAT(refusal(asked, Code::kUnsupported), Catch::Contains(std::string(absent.reason)));
+    }
+  }
 }
 
 TEST_CASE("every family is found by each of its names and its type") {
