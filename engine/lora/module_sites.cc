@@ -27,7 +27,8 @@ constexpr std::string_view kPositionsRefusal =
 constexpr std::string_view kExpertRefusal =
     "of experts by names, or in a layout, for which adapters are not supported";
 constexpr std::string_view kNormedHeadRefusal =
-    "of a head whose rows are divided by their lengths, which adapters of it would change";
+    "of a head that is divided by the lengths of its rows or columns, which adapters of it would "
+    "change";
 constexpr std::string_view kTableRefusal =
     "of a table of tokens for each layer, whose adapters are not supported";
 constexpr std::string_view kSharedRefusal =
@@ -215,7 +216,7 @@ ModuleTarget& ModuleSites::target(const TensorEntry& entry) {
 
 // What is refused by its name, until a linear of that name is found.
 void ModuleSites::add_others(const TensorTable& table, const ModelConfig& config) {
-  const bool divides_head = config.divides_head_rows;
+  const bool divides_head = config.head_division != HeadDivision::kNone;
   for (const TensorEntry& entry : table.entries()) {
     const bool is_divided_head = entry.spec->role == Role::kLmHead && divides_head;
     ModuleTarget& found = target(entry);
@@ -372,7 +373,7 @@ const ModuleTarget& ModuleSites::expert_target(const SitePart& part) const {
 // A head that is tied to the embedding is a module of its own all the same, and as large. One of
 // its own may have fewer rows.
 void ModuleSites::add_head(const LoadedConfig& model, const TensorTable& table) {
-  if (model.config.divides_head_rows) return;
+  if (model.config.head_division != HeadDivision::kNone) return;
   const TensorEntry* embedding = table.find(Role::kTokenEmbedding);
   for (const TensorSpec& spec : model.tensors()) {
     if (spec.role != Role::kLmHead || embedding == nullptr) continue;

@@ -49,7 +49,8 @@ extern const Architecture kLaraMini, kAriaText, kAria, kPersimmon, kBioGpt, kMll
     kRecurrentGemma, kMinimax, kMinimaxM3, kMinimaxM3Seeing, kPrivacyFilter, kMuseGlimmer,
     kMuseGlimmerSeeing, kGptNeoxJapanese, kCosmos3Edge, kCosmos3EdgeSeeing;
 extern const Architecture kQwen, kChatGlm, kYi, kAquila, kXverse, kSkywork, kInternlm, kOrion,
-    kMiniCpm, kRefinedWeb, kMiMo, kNemotronNas, kInternVlChat, kPhi3Vision, kZamba2, kDiffLlama;
+    kMiniCpm, kRefinedWeb, kMiMo, kNemotronNas, kInternVlChat, kPhi3Vision, kZamba2, kDiffLlama,
+    kLing1, kOpenElm, kMusicFlamingo, kBlip2;
 
 namespace {
 
@@ -307,6 +308,10 @@ constexpr std::array kArchitectures = {
     &kStep37,
     &kXglm,
     &kCtrl,
+    &kLing1,
+    &kOpenElm,
+    &kMusicFlamingo,
+    &kBlip2,
 };
 
 }  // namespace

@@ -15,9 +15,10 @@
 namespace tgi {
 namespace {
 
-// The rows as floats, each changed by `change`; `what`: what is done, for who can't have it.
+// The numbers as floats, row by row, changed by `change`; `what`: what is done, for who can't have
+// it.
 template <typename Change>
-HostWeight change_rows(const HostWeight& piece, std::string_view what, Change change) {
+HostWeight change_values(const HostWeight& piece, std::string_view what, Change change) {
   if (piece.format != "dense") {
     throw Error(Code::kUnsupported,
                 fmt::format("{}: {}, which is not supported where they are stored as integers",
@@ -29,12 +30,12 @@ HostWeight change_rows(const HostWeight& piece, std::string_view what, Change ch
   const auto cols = static_cast<size_t>(piece.cols);
   auto values = std::make_shared<std::vector<float>>(rows * cols);
   for (size_t row = 0; row < rows; ++row) {
-    const std::span<float> out = std::span(*values).subspan(row * cols, cols);
     for (size_t col = 0; col < cols; ++col) {
-      out[col] = weight_element(part, static_cast<int64_t>(row), static_cast<int64_t>(col));
+      (*values)[row * cols + col] =
+          weight_element(part, static_cast<int64_t>(row), static_cast<int64_t>(col));
     }
-    change(out);
   }
+  change(std::span(*values));
   HostWeight out = piece;
   out.parts = {part};
   out.parts[0].data = reinterpret_cast<const std::byte*>(values->data());
@@ -43,6 +44,40 @@ HostWeight change_rows(const HostWeight& piece, std::string_view what, Change ch
   out.parts[0].col_stride = 1;
   out.owner = std::move(values);
   return out;
+}
+
+template <typename Change>
+HostWeight change_rows(const HostWeight& piece, std::string_view what, Change change) {
+  return change_values(piece, what, [&](std::span<float> rest) {
+    const auto cols = static_cast<size_t>(piece.cols);
+    for (; !rest.empty(); rest = rest.subspan(cols)) change(rest.first(cols));
+  });
+}
+
+HostWeight divide_rows(const HostWeight& piece) {
+  return change_rows(piece, "its rows are divided by their lengths", [](std::span<float> row) {
+    double sum = 0.0;
+    for (const float x : row) sum += static_cast<double>(x) * static_cast<double>(x);
+    // As torch's normalize does.
+    const auto length = static_cast<float>(std::max(std::sqrt(sum), 1e-12));
+    for (float& x : row) x /= length;
+  });
+}
+
+HostWeight divide_columns(const HostWeight& piece) {
+  const auto cols = static_cast<size_t>(piece.cols);
+  return change_values(
+      piece, "its columns are divided by their lengths", [&](std::span<float> values) {
+        std::vector<double> lengths(cols);
+        for (size_t i = 0; i < values.size(); ++i) {
+          lengths[i % cols] += static_cast<double>(values[i]) * static_cast<double>(values[i]);
+        }
+        // As Ling's code has it.
+        for (double& length : lengths) length = std::sqrt(length) + 1e-7;
+        for (size_t i = 0; i < values.size(); ++i) {
+          values[i] = static_cast<float>(static_cast<double>(values[i]) / lengths[i % cols]);
+        }
+      });
 }
 
 }  // namespace
@@ -55,14 +90,10 @@ HostWeight transpose(HostWeight piece) {
   return piece;
 }
 
-HostWeight divide_rows(const HostWeight& piece) {
-  return change_rows(piece, "its rows are divided by their lengths", [](std::span<float> row) {
-    double sum = 0.0;
-    for (const float x : row) sum += static_cast<double>(x) * static_cast<double>(x);
-    // As torch's normalize does.
-    const auto length = static_cast<float>(std::max(std::sqrt(sum), 1e-12));
-    for (float& x : row) x /= length;
-  });
+HostWeight divided(const HostWeight& piece, HeadDivision by) {
+  if (by == HeadDivision::kRows) return divide_rows(piece);
+  if (by == HeadDivision::kColumns) return divide_columns(piece);
+  return piece;
 }
 
 HostWeight add_to_rows(const HostWeight& piece, std::span<const float> added) {

@@ -13,9 +13,9 @@ namespace tgi {
 // REQUIRES: a dense piece.
 HostWeight transpose(HostWeight piece);
 
-// Each row divided by its length, and rounded to what it is held in only afterwards. Throws
-// kUnsupported where they are integers.
-HostWeight divide_rows(const HostWeight& piece);
+// Each row or column divided by its length, and rounded to what it is held in only afterwards.
+// Throws kUnsupported where they are integers. REQUIRES: of columns, the whole matrix.
+HostWeight divided(const HostWeight& piece, HeadDivision by);
 
 // `row` (cols) added to each row, likewise.
 HostWeight add_to_rows(const HostWeight& piece, std::span<const float> row);

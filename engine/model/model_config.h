@@ -117,6 +117,9 @@ struct LayerPlan {
   bool operator==(const LayerPlan&) const = default;
 };
 
+// Of the head, while it is loaded: each row, or each column, is divided by its length.
+enum class HeadDivision : uint8_t { kNone, kRows, kColumns };
+
 // What the norm of q and k is taken over.
 enum class QkNorm : uint8_t {
   kHead,  // each head by itself; one weight of head_dim for all, or one for each head
@@ -418,7 +421,7 @@ struct ModelConfig {
   float logit_scale = 1.0F;
   float logit_softcap = 0.0F;
   bool tied_embeddings = false;
-  bool divides_head_rows = false;  // each row of the head by its length, while it is loaded
+  HeadDivision head_division = HeadDivision::kNone;
 
   DType checkpoint_dtype = DType::kF32;  // dtype / torch_dtype; what "auto" loads as
   std::vector<int32_t> eos_token_ids;    // generation_config.json before config.json

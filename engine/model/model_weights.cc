@@ -214,8 +214,8 @@ class WeightLoader::Loader {
                                                      rows, view_.col_range(*entry), part.storage));
       }
     }
-    if (role == Role::kLmHead && model_.config.divides_head_rows) {
-      for (HostWeight& piece : pieces) piece = divide_rows(piece);
+    if (role == Role::kLmHead) {
+      for (HostWeight& piece : pieces) piece = divided(piece, model_.config.head_division);
     }
     if (const TensorEntry* tasks = view_.table().find(Role::kTaskEmbedding);
         role == Role::kTypeEmbedding && tasks != nullptr) {

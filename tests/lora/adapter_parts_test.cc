@@ -194,7 +194,7 @@ void check_folder(const std::filesystem::path& folder, int& num_cut) {
   INFO(folder);
   const auto files = open_folder(folder.string());
   const LoadedConfig model = load_model_config(*files);
-  if (model.config.divides_head_rows) return;
+  if (model.config.head_division != HeadDivision::kNone) return;
   const auto checkpoint = make_dummy_checkpoint(model, 7);
   const MemorySource adapter_source = WholeWeights(model, *checkpoint).files();
   const AdapterFiles adapter = open_adapter(adapter_source, model);

@@ -191,7 +191,7 @@ Json as_json(const ModelConfig& c) {
         {"ropes", ropes}}},
       {"head",
        {c.embedding_multiplier, c.logit_scale, c.logit_softcap, c.tied_embeddings, c.lm_head_bias,
-        c.head_dense_bias, static_cast<int>(c.head_activation), c.divides_head_rows}},
+        c.head_dense_bias, static_cast<int>(c.head_activation), static_cast<int>(c.head_division)}},
       {"dtype", static_cast<int>(c.checkpoint_dtype)},
       {"tokens", {c.eos_token_ids, c.bos_token_id}}};
 }
@@ -270,7 +270,8 @@ TEST_CASE("a field that is not there means what the config class takes for it") 
       check(config.max_positions + unused_positions,
             {"max_position_embeddings", "n_positions", "max_seq_len"});
       if (!config.is_causal) continue;
-      CHECK(config.tied_embeddings == defaults.value("tie_word_embeddings", false));
+      const bool text_ties = text.value("tie_word_embeddings", false);
+      CHECK(config.tied_embeddings == defaults.value("tie_word_embeddings", text_ties));
       const Json bos = text.value("bos_token_id", Json(nullptr));
       CHECK(config.bos_token_id == (bos.is_null() ? -1 : bos.get<int32_t>()));
     }
@@ -521,6 +522,17 @@ std::map<std::string, Change> changes() {
       {"num_ln_in_parallel_attn", {1, {{"new_decoder_architecture", true}}}},
       {"seq_length", {77, {{"use_dynamic_ntk", true}}}},
       {"kv_channels", {64}},
+      {"norm_head", {true}},
+      {"model_dim", {4096}},
+      {"num_transformer_layers", {3}},
+      {"num_query_heads", {Json(12, 16)}},
+      {"ffn_multipliers", {Json(12, 3.0)}},
+      {"ffn_dim_divisor", {512, {{"ffn_multipliers", Json(12, 0.4)}}}},
+      {"max_context_length", {7777}},
+      {"activation_fn_name", {"relu"}},
+      {"normalize_qk_projections", {false}},
+      {"share_input_output_layers", {false}},
+      {"rope_freq_constant", {500}},
       {"block_configs", {{{{"attention", {{"n_heads_in_group", 3}}}}}}},
       {"use_dynamic_ntk", {true, {{"seq_length", 77}}}},
       {"use_logn_attn", {true, {{"seq_length", 77}}}},
@@ -728,6 +740,11 @@ TEST_CASE("a field that is said to be read changes the model, or is refused") {
           before["n_routed_experts"] = 64;  // else it has no experts
         }
         if (architecture->names.front() == "Zamba2ForCausalLM") before["use_mem_rope"] = true;
+        // Its lists have no default.
+        if (architecture->names.front() == "OpenELMForCausalLM") {
+          before["num_query_heads"] = before["num_kv_heads"] = Json(12, 8);
+          if (!before.contains("ffn_multipliers")) before["ffn_multipliers"] = Json(12, 2.0);
+        }
         // Without them it is another model.
         if (architecture->names.front() == "DeciLMForCausalLM") {
           const auto num_layers = before.value("num_hidden_layers", size_t{32});

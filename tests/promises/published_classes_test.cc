@@ -145,6 +145,176 @@ Json sizes_of_layer_norm(const Json& more) {
   return out;
 }
 
+void check_near(const std::vector<std::vector<double>>& got,
+                const std::vector<std::vector<double>>& expected) {
+  REQUIRE(got.size() == expected.size());
+  for (size_t i = 0; i < got.size(); ++i) {
+    for (size_t id = 0; id < got[i].size(); ++id) {
+      CHECK(std::abs(got[i][id] - expected[i][id]) < 1e-4);
+    }
+  }
+}
+
+TEST_CASE("Ling 1 answers as the first DeepSeek with experts, and may divide its head's columns") {
+  const Json same = config_of("DeepseekForCausalLM", "deepseek",
+                              sizes({{"num_key_value_heads", 2},
+                                     {"n_routed_experts", 6},
+                                     {"n_shared_experts", 2},
+                                     {"num_experts_per_tok", 3},
+                                     {"moe_intermediate_size", 10},
+                                     {"norm_topk_prob", true},
+                                     {"first_k_dense_replace", 1}}));
+  Json published_config = config_of("BailingMoeForCausalLM", "bailing_moe",
+                                    sizes({{"num_key_value_heads", 2},
+                                           {"num_experts", 6},
+                                           {"num_shared_experts", 2},
+                                           {"num_experts_per_tok", 3},
+                                           {"moe_intermediate_size", 10},
+                                           {"norm_topk_prob", true},
+                                           {"first_k_dense_replace", 1},
+                                           {"norm_head", false},
+                                           {"norm_softmax", false},
+                                           {"use_bias", false},
+                                           {"use_qkv_bias", false}}));
+  const std::string attention = "model.layers.{layer}.self_attn.";
+  const PublishedClass as = {.same = same,
+                             .published = published_config,
+                             .renames = {{"model.embed_tokens.", "model.word_embeddings."},
+                                         {".self_attn.o_proj.", ".attention.dense."}},
+                             .stacks = {{{attention + "q_proj.weight", attention + "k_proj.weight",
+                                          attention + "v_proj.weight"},
+                                         "model.layers.{layer}.attention.query_key_value.weight"}}};
+  check_same(as);
+
+  StoredByName tensors = random_checkpoint(same);
+  const StoredByName stored = published(tensors, as);
+  Stored& head = tensors.at("lm_head.weight");
+  for (size_t col = 0; col < 32; ++col) {
+    double sum = 0.0;
+    for (size_t i = col; i < head.values.size(); i += 32)
+      sum += std::pow(double{head.values[i]}, 2);
+    for (size_t i = col; i < head.values.size(); i += 32) {
+      head.values[i] /= static_cast<float>(std::sqrt(sum));
+    }
+  }
+  published_config["norm_head"] = true;
+  check_near(logprobs_of(files_of(published_config, stored)), logprobs_of(files_of(same, tensors)));
+  published_config["use_qkv_bias"] = true;
+  CHECK(load_config(published_config).config.attention_bias);
+  published_config["tie_word_embeddings"] = true;
+  CHECK_THROWS_WITH(load_config(published_config), Catch::Contains("norm_head: a head whose"));
+}
+
+Json openelm_config() {
+  return config_of("OpenELMForCausalLM", "openelm",
+                   {{"vocab_size", 61},
+                    {"model_dim", 32},
+                    {"num_transformer_layers", 4},
+                    {"num_query_heads", {8, 8, 8, 8}},
+                    {"num_kv_heads", {2, 2, 2, 2}},
+                    {"head_dim", 8},
+                    {"ffn_multipliers", {0.6875, 0.6875, 0.6875, 0.6875}},
+                    {"ffn_dim_divisor", 2},
+                    {"max_context_length", 256},
+                    {"rope_max_length", 512},
+                    {"rope_freq_constant", 10000},
+                    {"normalize_qk_projections", true},
+                    {"share_input_output_layers", false},
+                    {"ffn_with_glu", true},
+                    {"activation_fn_name", "swish"},
+                    {"normalization_layer_name", "rms_norm"},
+                    {"num_gqa_groups", 4},
+                    {"qkv_multipliers", {0.5, 1.0}}});
+}
+
+PublishedClass openelm() {
+  const std::string attention = "transformer.layers.{layer}.attn.";
+  const std::string mlp = "transformer.layers.{layer}.mlp.";
+  return {.same = config_of("Qwen3ForCausalLM", "qwen3",
+                            sizes({{"num_key_value_heads", 2},
+                                   {"head_dim", 8},
+                                   {"rms_norm_eps", 1e-6},
+                                   {"rope_theta", 10000.0}})),
+          .published = openelm_config(),
+          .renames = {{"model.embed_tokens.", "transformer.token_embeddings."},
+                      {"model.norm.", "transformer.norm."},
+                      {"model.layers.", "transformer.layers."},
+                      {".input_layernorm.", ".attn_norm."},
+                      {".post_attention_layernorm.", ".ffn_norm."},
+                      {".self_attn.", ".attn."},
+                      {".attn.o_proj.", ".attn.out_proj."},
+                      {".mlp.down_proj.", ".ffn.proj_2."}},
+          .stacks = {{{attention + "q_proj.weight", attention + "k_proj.weight",
+                       attention + "v_proj.weight"},
+                      attention + "qkv_proj.weight"},
+                     {{mlp + "gate_proj.weight", mlp + "up_proj.weight"},
+                      "transformer.layers.{layer}.ffn.proj_1.weight"}}};
+}
+
+TEST_CASE("OpenELM answers as Qwen 3, as far as its layers are alike") {
+  check_same(openelm());
+  Json other = openelm_config();
+  other["ffn_multipliers"] = {0.5, 1.0};
+  CHECK_THROWS_WITH(load_config(other),
+                    Catch::Contains("ffn_multipliers: expected 4 entries, one per layer, got 2"));
+  other = openelm_config();
+  other["num_kv_heads"] = {2, 2, 3, 2};
+  CHECK_THROWS_WITH(load_config(other), Catch::Contains("num_kv_heads"));
+  other.erase("num_kv_heads");
+  CHECK_THROWS_WITH(load_config(other), Catch::Contains("num_kv_heads: missing"));
+  other = openelm_config();
+  other["num_query_heads"] = {8, 7.5, 8, 8};
+  CHECK_THROWS_WITH(load_config(other), Catch::Contains("entry 1: expected a whole number"));
+  other["num_query_heads"] = {8, 7, 8, 8};
+  CHECK_THROWS_WITH(load_config(other),
+                    Catch::Contains("entry 1: 7 heads can't be shared among 2"));
+  other["num_query_heads"] = {8, 0, 8, 8};
+  CHECK_THROWS_WITH(load_config(other), Catch::Contains("entry 1: expected a number above 0"));
+}
+
+// Rows of a tensor of so many columns, or columns of its rows, from the first on.
+Stored first_rows(const Stored& tensor, int64_t count) {
+  const auto size = static_cast<ptrdiff_t>(count * tensor.shape[1]);
+  return {.shape = {count, tensor.shape[1]},
+          .values = {tensor.values.begin(), tensor.values.begin() + size}};
+}
+Stored first_columns(const Stored& tensor, int64_t count) {
+  Stored out = {.shape = {tensor.shape[0], count}, .values = {}};
+  for (int64_t row = 0; row < tensor.shape[0]; ++row) {
+    const auto begin = tensor.values.begin() + static_cast<ptrdiff_t>(row * tensor.shape[1]);
+    out.values.insert(out.values.end(), begin, begin + static_cast<ptrdiff_t>(count));
+  }
+  return out;
+}
+
+// Heads that a layer does not have are those that its last matrix makes nothing of.
+TEST_CASE("an OpenELM with fewer heads and a narrower MLP in a layer has as much left out") {
+  PublishedClass as = openelm();
+  StoredByName whole = random_checkpoint(as.same);
+  StoredByName parts = whole;
+  const auto cut = [&](const std::string& name, int64_t count, bool columns) {
+    Stored& part = parts.at(name);
+    part = columns ? first_columns(part, count) : first_rows(part, count);
+    if (!columns) return;
+    Stored& all = whole.at(name);
+    for (size_t i = 0; i < all.values.size(); ++i) {
+      if (static_cast<int64_t>(i) % all.shape[1] >= count) all.values[i] = 0.0F;
+    }
+  };
+  cut("model.layers.2.self_attn.q_proj.weight", 32, false);
+  cut("model.layers.2.self_attn.k_proj.weight", 8, false);
+  cut("model.layers.2.self_attn.v_proj.weight", 8, false);
+  cut("model.layers.2.self_attn.o_proj.weight", 32, true);
+  cut("model.layers.1.mlp.gate_proj.weight", 12, false);
+  cut("model.layers.1.mlp.up_proj.weight", 12, false);
+  cut("model.layers.1.mlp.down_proj.weight", 12, true);
+  as.published["num_query_heads"] = {8, 8, 4, 8};
+  as.published["num_kv_heads"] = {2, 2, 1, 2};
+  as.published["ffn_multipliers"] = {0.6875, 0.375, 0.6875, 0.6875};
+  check_near(logprobs_of(files_of(as.published, published(parts, as))),
+             logprobs_of(files_of(as.same, whole)));
+}
+
 TEST_CASE("classes whose block is Llama's answer as Llama") {
   const Json same = config_of("LlamaForCausalLM", "llama", sizes({{"num_key_value_heads", 2}}));
   const std::vector<std::pair<std::string, std::string>> types = {
@@ -210,6 +380,46 @@ TEST_CASE("checkpoints that see answer as their text models, without what sees")
   phi["embd_layer"] = {{"embedding_cls", "image"}};
   phi["img_processor"] = {{"image_dim_out", 1024}};
   CHECK(logprobs_of(files_of(phi, phi_tensors)) == expected);
+}
+
+TEST_CASE("BLIP-2 and InstructBLIP answer as their text models, without what sees") {
+  struct Row {
+    const char* name;
+    const char* type;
+    Json text;
+  };
+  const Json opt = config_of("OPTForCausalLM", "opt",
+                             {{"vocab_size", 61},
+                              {"hidden_size", 32},
+                              {"ffn_dim", 22},
+                              {"num_hidden_layers", 2},
+                              {"num_attention_heads", 4},
+                              {"max_position_embeddings", 96},
+                              {"word_embed_proj_dim", 32}});
+  const Json llama = config_of("LlamaForCausalLM", "llama", sizes({{"num_key_value_heads", 2}}));
+  for (const Row& row : {Row{"Blip2ForConditionalGeneration", "blip-2", opt},
+                         Row{"InstructBlipForConditionalGeneration", "instructblip", llama}}) {
+    INFO(row.name);
+    const StoredByName tensors = random_checkpoint(row.text);
+    StoredByName seeing;
+    for (const auto& [name, tensor] : tensors) seeing["language_model." + name] = tensor;
+    for (const char* name : {"query_tokens", "qformer.layernorm.weight", "language_projection.bias",
+                             "vision_model.post_layernorm.bias"}) {
+      seeing[name] = {.shape = {2}, .values = {1.0F, 2.0F}};
+    }
+    const Json config = config_of(row.name, row.type,
+                                  {{"text_config", row.text},
+                                   {"vision_config", {{"hidden_size", 8}}},
+                                   {"qformer_config", {{"hidden_size", 8}}},
+                                   {"num_query_tokens", 32},
+                                   {"use_decoder_only_language_model", true},
+                                   {"initializer_factor", 1.0}});
+    CHECK(logprobs_of(files_of(config, seeing)) == logprobs_of(files_of(row.text, tensors)));
+  }
+  // Others are around an encoder-decoder.
+  const Json flan = config_of("Blip2ForConditionalGeneration", "blip-2",
+                              {{"text_config", {{"model_type", "t5"}}}});
+  CHECK_THROWS_WITH(load_config(flan), Catch::Contains("encoder-decoder"));
 }
 
 TEST_CASE("Orion answers as StableLM whose heads are rotated whole") {
@@ -308,14 +518,7 @@ TEST_CASE("Llama Nemotron answers as a Llama of whose layers some do nothing") {
     }
     parts.emplace(name, std::move(part));
   }
-  const auto expected = logprobs_of(files_of(same, whole));
-  const auto got = logprobs_of(files_of(published, parts));
-  REQUIRE(got.size() == expected.size());
-  for (size_t i = 0; i < got.size(); ++i) {
-    for (size_t id = 0; id < got[i].size(); ++id) {
-      CHECK(std::abs(got[i][id] - expected[i][id]) < 1e-4);
-    }
-  }
+  check_near(logprobs_of(files_of(published, parts)), logprobs_of(files_of(same, whole)));
 
   Json broken = published;
   broken["block_configs"][0]["attention"]["n_heads_in_group"] = 3;

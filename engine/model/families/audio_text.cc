@@ -1,6 +1,6 @@
 // Checkpoints that hear around a text model of another family, which text_config names: Voxtral,
-// Qwen2-Audio, Audio Flamingo 3, Granite Speech, Qwen3-ASR, GLM-ASR, Fun-ASR-Nano, VibeVoice-ASR
-// and MOSS-Transcribe-Diarize. Source: the models of these names in `transformers`.
+// Qwen2-Audio, Audio Flamingo 3, Music Flamingo, Granite Speech, Qwen3-ASR, GLM-ASR, Fun-ASR-Nano,
+// VibeVoice-ASR and MOSS-Transcribe-Diarize. Source: the models of these names in `transformers`.
 #include <array>
 #include <string_view>
 
@@ -43,6 +43,19 @@ constexpr auto kVibeVoiceIgnored = std::to_array<std::string_view>({
     "multi_modal_projector.*",
 });
 
+// What rotates sounds stands beside text_config.
+constexpr auto kMusicFlamingoFields = join_fields(kAudioTextFields,
+                                                  std::to_array<KnownField>({
+                                                      harmless("audio_bos_token_id", kSounds),
+                                                      harmless("audio_eos_token_id", kSounds),
+                                                      harmless("audio_frame_step", kSounds),
+                                                      harmless("rope_parameters", kSounds),
+                                                      harmless("rope_theta", kSounds),
+                                                      harmless("partial_rotary_factor", kSounds),
+                                                      harmless("max_position_embeddings", kSounds),
+                                                      harmless("head_dim", kSounds),
+                                                  }));
+
 // What adapts the text model to sounds is a LoRA adapter, which text does without.
 constexpr auto kGraniteSpeechFields = join_fields(kAudioTextFields,
                                                   std::to_array<KnownField>({
@@ -65,6 +78,9 @@ constexpr auto kAroundQwen2Names = std::to_array<std::string_view>(
     {"Qwen2AudioForConditionalGeneration", "AudioFlamingo3ForConditionalGeneration"});
 constexpr auto kAroundQwen2Types =
     std::to_array<std::string_view>({"qwen2_audio", "audioflamingo3"});
+constexpr auto kMusicFlamingoNames =
+    std::to_array<std::string_view>({"MusicFlamingoForConditionalGeneration"});
+constexpr auto kMusicFlamingoTypes = std::to_array<std::string_view>({"musicflamingo"});
 constexpr auto kGraniteSpeechNames = std::to_array<std::string_view>(
     {"GraniteSpeechForConditionalGeneration", "GraniteSpeechPlusForConditionalGeneration"});
 constexpr auto kGraniteSpeechTypes =
@@ -113,7 +129,7 @@ constexpr std::string_view kVoxtralText =
 }  // namespace
 
 extern const Architecture kVoxtral, kAroundQwen2, kGraniteSpeech, kQwen3Asr, kGlmAsr, kFunAsrNano,
-    kVibeVoiceAsr, kMossTranscribe;
+    kVibeVoiceAsr, kMossTranscribe, kMusicFlamingo;
 constexpr Architecture kQwen3Asr = multimodal_of(
     kQwen3AsrNames, kQwen3AsrTypes, kQwen3AsrText, kAudioTextFields, kAudioTextIgnored);
 constexpr Architecture kGlmAsr = with_gaps_filled(
@@ -134,6 +150,11 @@ constexpr Architecture kAroundQwen2 = multimodal_of(kAroundQwen2Names,
                                                     R"({"model_type": "qwen2"})",
                                                     kAudioTextFields,
                                                     kAudioTextIgnored);
+constexpr Architecture kMusicFlamingo = multimodal_of(kMusicFlamingoNames,
+                                                      kMusicFlamingoTypes,
+                                                      R"({"model_type": "qwen2"})",
+                                                      kMusicFlamingoFields,
+                                                      kAudioTextIgnored);
 constexpr Architecture kGraniteSpeech =
     multimodal_of(kGraniteSpeechNames,
                   kGraniteSpeechTypes,

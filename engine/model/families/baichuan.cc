@@ -30,8 +30,9 @@ ModelConfig read_baichuan(const JsonReader& config) {
                .default_vocab_size = 64000,
                .default_max_positions = 4096});
   // Baichuan 2 alone has this field, whatever its value.
-  model.divides_head_rows = config.json().contains("z_loss_weight");
-  if (model.divides_head_rows && model.tied_embeddings) {
+  const bool divides_head = config.json().contains("z_loss_weight");
+  if (divides_head) model.head_division = HeadDivision::kRows;
+  if (divides_head && model.tied_embeddings) {
     throw Error(Code::kUnsupported,
                 fmt::format("{}: Baichuan 2 divides each row of its head by its length, and can't "
                             "tie it to the embedding",

@@ -1,6 +1,7 @@
 // Checkpoints that see images or films around a text model of another family, which text_config
 // names: Idefics 3 and SmolVLM, InternVL 3, LFM2-VL, LightOnOCR, FastVLM, PerceptionLM, GOT-OCR 2,
-// ViP-LLaVA, Video-LLaVA and LLaVA-NeXT-Video. Source: the models of these names in `transformers`.
+// ViP-LLaVA, Video-LLaVA, LLaVA-NeXT-Video, and BLIP-2 and InstructBLIP around OPT or Llama.
+// Source: the models of these names in `transformers`.
 #include <array>
 #include <span>
 #include <string_view>
@@ -61,6 +62,21 @@ constexpr auto kImageTextIgnored = std::to_array<std::string_view>({
     "image_newline",
 });
 
+constexpr auto kBlip2Fields =
+    join_fields(kImageTextFields,
+                std::to_array<KnownField>({
+                    harmless("qformer_config", kImages),
+                    harmless("num_query_tokens", kImages),
+                    harmless("image_text_hidden_size", kImages),
+                    harmless("use_decoder_only_language_model", "text_config says it"),
+                }));
+constexpr auto kBlip2Ignored = std::to_array<std::string_view>({
+    "vision_model.*",
+    "qformer.*",
+    "query_tokens",
+    "language_projection.*",
+});
+
 constexpr auto kIdefics3Names =
     std::to_array<std::string_view>({"Idefics3ForConditionalGeneration"});
 constexpr auto kIdefics3Types = std::to_array<std::string_view>({"idefics3"});
@@ -86,6 +102,14 @@ constexpr auto kAroundLlamaNames = std::to_array<std::string_view>({
 });
 constexpr auto kAroundLlamaTypes = std::to_array<std::string_view>(
     {"perception_lm", "vipllava", "video_llava", "llava_next_video"});
+
+constexpr auto kBlip2Names = std::to_array<std::string_view>({
+    "Blip2ForConditionalGeneration",
+    "InstructBlipForConditionalGeneration",
+    "InstructBlipVideoForConditionalGeneration",
+});
+constexpr auto kBlip2Types =
+    std::to_array<std::string_view>({"blip-2", "instructblip", "instructblipvideo"});
 
 constexpr std::string_view kLlamaText = R"({"model_type": "llama"})";
 constexpr std::string_view kSmallEpsText = R"({"model_type": "llama", "rms_norm_eps": 1e-5})";
@@ -115,7 +139,7 @@ constexpr Architecture around(std::span<const std::string_view> names,
 }  // namespace
 
 extern const Architecture kIdefics3, kSmolVlm, kInternVl, kLfm2Vl, kLightOnOcr, kFastVlm, kGotOcr2,
-    kAroundLlama;
+    kAroundLlama, kBlip2;
 constexpr Architecture kIdefics3 =
     around(kIdefics3Names, kIdefics3Types, kSmallEpsText, "text_model.");
 constexpr Architecture kSmolVlm =
@@ -126,6 +150,8 @@ constexpr Architecture kLfm2Vl = around(kLfm2VlNames, kLfm2VlTypes, R"({"model_t
 constexpr Architecture kLightOnOcr = around(kLightOnNames, kLightOnTypes, kLightOnText);
 constexpr Architecture kFastVlm = around(kFastVlmNames, kFastVlmTypes, kFastVlmText);
 constexpr Architecture kGotOcr2 = around(kGotOcrNames, kGotOcrTypes, kGotOcrText);
+constexpr Architecture kBlip2 = multimodal_of(
+    kBlip2Names, kBlip2Types, R"({"model_type": "opt"})", kBlip2Fields, kBlip2Ignored);
 constexpr Architecture kAroundLlama = around(kAroundLlamaNames, kAroundLlamaTypes, kLlamaText);
 
 }  // namespace tgi

@@ -110,7 +110,7 @@ auto members_of(const ModelConfig& config) {
                qk_norm_kind, qk_norm_after_rope, embedding_multiplier, residual_multiplier,
                attention_input_multiplier, key_multiplier, attention_output_multiplier,
                mlp_gate_multiplier, mlp_output_multiplier, logit_scale, logit_softcap,
-               tied_embeddings, divides_head_rows, checkpoint_dtype, eos_token_ids, bos_token_id] =
+               tied_embeddings, head_division, checkpoint_dtype, eos_token_ids, bos_token_id] =
       config;
   return std::tuple{Named{"vocab_size", vocab_size},
                     Named{"hidden_size", hidden_size},
@@ -187,7 +187,7 @@ auto members_of(const ModelConfig& config) {
                     Named{"logit_scale", logit_scale},
                     Named{"logit_softcap", logit_softcap},
                     Named{"tied_embeddings", tied_embeddings},
-                    Named{"divides_head_rows", divides_head_rows}};
+                    Named{"head_division", head_division}};
 }
 
 auto members_of(const ExpertsConfig& config) {

@@ -1,7 +1,10 @@
 """Families that came after those of ninth: see make_tiny_checkpoints."""
 
+from .first import QWEN2
+from .newest import multimodal
 from .ninth import NEWEST
 from .spelling import architecture, new_dtype, new_rope, without
+from .wrapped import UNTIED
 
 # Steps of its Mamba 2 have a least size, which transformers forgets where it goes on token by token.
 # Weights are small, or the class itself would be a thousandth of a logit away from what it is in float64.
@@ -16,6 +19,9 @@ ZAMBA2 = without(architecture(
 
 DIFF = architecture("DiffLlamaForCausalLM", "diffllama", rms_norm_eps=1e-5, hidden_act="silu", attention_bias=False, lambda_std_dev=0.1,
                     rope_scaling=None)
+
+FLAMINGO_SOUNDS = dict(model_type="audioflamingo3_encoder", hidden_size=16, intermediate_size=16, num_hidden_layers=1,
+                       num_attention_heads=2, num_mel_bins=8, max_source_positions=16)
 
 # name -> (config.json, storage)
 MODELS = {
@@ -44,4 +50,7 @@ MODELS = {
         new_dtype(DIFF | dict(num_attention_heads=12, num_key_value_heads=4, head_dim=10, hidden_size=30, num_hidden_layers=4,
                               rope_scaling={"rope_type": "dynamic", "factor": 2.0}, max_position_embeddings=48)),
         NEWEST | {"shards": 2, "prompt_lengths": (1, 7, 20)}),
+    "music-flamingo": (
+        without(multimodal("MusicFlamingoForConditionalGeneration", "musicflamingo", QWEN2 | UNTIED, audio_config=FLAMINGO_SOUNDS,
+                           audio_token_id=60, audio_bos_token_id=58, audio_eos_token_id=59), "vision_config"), NEWEST),
 }
