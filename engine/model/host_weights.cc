@@ -96,6 +96,21 @@ HostWeight divided(const HostWeight& piece, HeadDivision by) {
   return piece;
 }
 
+void check_router(const HostWeight& piece) {
+  if (piece.format != "dense" || piece.parts.at(0).random) return;
+  const WeightPart& part = piece.parts.at(0);
+  for (int64_t row = 0; row < piece.rows; ++row) {
+    for (int64_t col = 0; col < piece.cols; ++col) {
+      const float value = weight_element(part, row, col);
+      if (std::isfinite(value)) continue;
+      throw Error(Code::kInvalidArgument,
+                  fmt::format("{}: the number in row {}, column {} is {}, with which no expert can "
+                              "be chosen; the file is damaged",
+                              piece.name, row, col, value));
+    }
+  }
+}
+
 HostWeight add_to_rows(const HostWeight& piece, std::span<const float> added) {
   return change_rows(piece, "a row is added to its rows", [&](std::span<float> row) {
     for (size_t i = 0; i < row.size(); ++i) row[i] += added[i];

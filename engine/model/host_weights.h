@@ -17,6 +17,10 @@ HostWeight transpose(HostWeight piece);
 // Throws kUnsupported where they are integers. REQUIRES: of columns, the whole matrix.
 HostWeight divided(const HostWeight& piece, HeadDivision by);
 
+// Throws kInvalidArgument naming the first number of a router that is not finite, where it is
+// stored as numbers.
+void check_router(const HostWeight& piece);
+
 // `row` (cols) added to each row, likewise.
 HostWeight add_to_rows(const HostWeight& piece, std::span<const float> row);
 

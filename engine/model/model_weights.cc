@@ -214,6 +214,7 @@ class WeightLoader::Loader {
                                                      rows, view_.col_range(*entry), part.storage));
       }
     }
+    if (role == Role::kRouter) std::ranges::for_each(pieces, check_router);
     if (role == Role::kLmHead) {
       for (HostWeight& piece : pieces) piece = divided(piece, model_.config.head_division);
     }

@@ -3,9 +3,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <cstring>
+#include <limits>
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "engine/model/model_weights.h"
 #include "engine/model/weight_check.h"
 #include "tests/catch.h"
@@ -80,6 +84,43 @@ TEST_CASE("routers that are plain and not listed are held as was planned without
     CHECK(fake(*layer.o.weight).storage.quantization == Quantization::kInt8);
   }
   CHECK(held_weights(model, options).types == "int8, bf16");
+}
+
+// Before any request, so that the model that serves stays.
+TEST_CASE("a router with a number that is not finite is refused by its place") {
+  Json config = small_qwen2_moe();
+  config.erase("quantization_config");
+  const LoadedConfig model = load_config(config);
+  std::vector<TestTensor> tensors;
+  const TensorTable table(model);
+  for (const TensorEntry& entry : table.entries()) {
+    const std::vector<int64_t> shape = {entry.rows, entry.cols};
+    tensors.push_back(
+        array_of(entry.name, "F32", entry.is_vector() ? entry.vector_shape() : shape, 4));
+  }
+  const auto load = [&] {
+    const MemorySource files({{"model.safetensors", build_safetensors(tensors)}});
+    FakeDevice device;
+    return load_weights(model, *open_checkpoint(files), device, {.dtype = DType::kBF16});
+  };
+  CHECK_NOTHROW(load());
+  const auto router = std::ranges::find_if(tensors, [](const TestTensor& tensor) {
+    return tensor.name == "model.layers.0.mlp.gate.weight";
+  });
+  REQUIRE(router != tensors.end());
+  const float values[] = {std::numeric_limits<float>::quiet_NaN(),
+                          -std::numeric_limits<float>::infinity()};
+  for (const float value : values) {
+    std::memcpy(router->data.data() + (2 * 32 + 7) * sizeof value, &value, sizeof value);
+    try {
+      load();
+      FAIL("was loaded");
+    } catch (const Error& error) {
+      CHECK(error.code() == Code::kInvalidArgument);
+      CHECK_THAT(error.what(),
+                 Catch::Contains("model.layers.0.mlp.gate.weight: the number in row 2, column 7"));
+    }
+  }
 }
 
 }  // namespace
