@@ -3,6 +3,8 @@
 // same text under any load.
 #include <optional>
 #include <random>
+#include <set>
+#include <string>
 
 #include "engine/runtime/demo_model.h"
 #include "tests/promises/engine_fixture.h"
@@ -150,6 +152,40 @@ TEST_CASE("answers of heads that are taken from others are bit-identical however
   const auto files = open_folder(TGI_SOURCE_DIR "/tests/golden/families/diffllama-three-in-one");
   check_invariance(*files, DType::kBF16, false);
   check_invariance(*files, DType::kF32, true, Quantization::kInt4);
+}
+
+// One checkpoint of each class, a few tokens: what all of the above is for some, on every
+// instruction set.
+TEST_CASE(
+    "answers of every family are bit-identical on every instruction set, alone and together") {
+  std::set<std::string> seen;
+  for (const std::string& folder : golden_model_folders("families")) {
+    const auto files = open_folder(folder);
+    const LoadedConfig model = load_model_config(*files);
+    if (!seen.insert(std::string(model.architecture->names.front())).second) continue;
+    INFO(folder);
+    std::vector<Asked> asked(4);
+    for (size_t i = 0; i < asked.size(); ++i) {
+      for (size_t t = 0; t < 3 + 11 * i; ++t) {
+        const size_t id = 7 * t + t * t + (t < 17 ? 0 : 5 * i);
+        asked[i].prompt_ids.push_back(
+            static_cast<int32_t>(id % static_cast<size_t>(head_vocab_rows(model.config))));
+      }
+      asked[i].max_new_tokens = static_cast<int32_t>(4 + i);
+    }
+    std::vector<Generated> expected;
+    EngineFixture alone(*files, {.dtype = DType::kBF16, .num_threads = 1});
+    for (const Asked& one : asked) expected.push_back(alone.generate_one(one, false));
+    for (const std::string_view isa : available_isas()) {
+      INFO(isa);
+      EngineFixture together(*files, {.dtype = DType::kBF16,
+                                      .isa = std::string(isa),
+                                      .num_threads = 2,
+                                      .max_batch_tokens = 13});
+      CHECK(together.generate(asked) == expected);
+    }
+  }
+  CHECK(seen.size() > 100);
 }
 
 TEST_CASE("answers of latent attention and experts are bit-identical however they are run") {
