@@ -70,6 +70,45 @@ TEST_CASE("logits and greedy tokens of every family are those of transformers") 
   }
 }
 
+// How far the log-probabilities of bf16 are from those of float32, in the mean over the vocabulary
+// and the rows of all cases; of torch it is known (scripts/golden/make_bf16_errors).
+double bf16_error(const FileSource& files) {
+  LoadedFixture loaded = load_workers(files, {.dtype = DType::kBF16});
+  const Json golden = read_golden(files);
+  double sum = 0;
+  int64_t count = 0;
+  for (const Json& one : golden.at("cases")) {
+    for (const std::vector<double>& row : logit_differences(loaded, one)) {
+      for (const double difference : row) sum += difference;
+      count += static_cast<int64_t>(row.size());
+    }
+  }
+  return sum / static_cast<double>(count);
+}
+
+// Where an expert or a token is chosen by a hair, either may choose another one.
+TEST_CASE("bf16 is nearer to float32 than torch's in the median, and nowhere five times as far") {
+  const auto golden = open_folder(TGI_SOURCE_DIR "/tests/golden");
+  const Json torch = parse_json(golden->require_text("bf16_errors.json"), 4);
+  std::vector<double> ratios;
+  for (const char* kind : {"models", "families"}) {
+    for (const std::string& folder : golden_model_folders(kind)) {
+      const auto found = torch.find(std::filesystem::path(folder).filename().string());
+      if (found == torch.end()) continue;
+      const auto files = open_folder(folder);
+      const double error = bf16_error(*files);
+      INFO(folder << ": " << error << ", torch " << *found);
+      ratios.push_back(error / found->get<double>());
+      CHECK(ratios.back() < 5.0);
+    }
+  }
+  std::ranges::sort(ratios);
+  REQUIRE(ratios.size() > 400);
+  const double median = ratios[ratios.size() / 2];
+  INFO("median " << median << ", most " << ratios.back());
+  CHECK(median < 0.7);
+}
+
 // Of the ops that only such models use, the meaning; every device is compared with it
 // (tests/conformance).
 TEST_CASE(
