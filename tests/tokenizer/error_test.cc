@@ -164,24 +164,27 @@ TEST_CASE("a malformed tokenizer_config.json is refused with its path") {
   check_refused(changed_file("{}"), kBad, "add_bos_token", R"({"add_bos_token": "yes"})");
   check_refused(changed_file("{}"), kBad, "added_tokens_decoder.x",
                 R"({"added_tokens_decoder": {"x": {"content": "<s>"}}})");
-  check_refused(changed_file("{}"), kBad, "bos_token \"<s>\"",
-                R"({"add_bos_token": true, "bos_token": "<s>"})");
 }
 
-TEST_CASE("add_bos_token counts where the post-processor says nothing") {
+TEST_CASE("beside a tokenizer.json add_bos_token and add_eos_token mean nothing") {
   const std::string config =
       R"({"add_bos_token": true, "bos_token": {"content": "a"}, "add_eos_token": true,
           "eos_token": "b"})";
-  const std::vector<int32_t> around = {0, 2, 1};
   const std::vector<int32_t> alone = {2};
-  CHECK(load_contents("tokenizer.json", changed_file("{}"), config)->encode("ab", true) == around);
-  CHECK(load_contents("tokenizer.json", changed_file("{}"), config)->encode("ab", false) == alone);
-  const std::string byte_level = changed_file(R"({"post_processor": {"type": "ByteLevel"}})");
-  CHECK(load_contents("tokenizer.json", byte_level, config)->encode("ab", true) == around);
-  const std::string with_template = changed_file(R"({"post_processor": {"type":
-    "TemplateProcessing", "single": [{"Sequence": {"id": "A", "type_id": 0}}],
-    "special_tokens": {}}})");
-  CHECK(load_contents("tokenizer.json", with_template, config)->encode("ab", true) == alone);
+  for (const char* const post_processor :
+       {"null", R"({"type": "ByteLevel"})",
+        R"({"type": "TemplateProcessing", "single": [{"Sequence": {"id": "A", "type_id": 0}}],
+            "special_tokens": {}})"}) {
+    const std::string json =
+        changed_file(fmt::format(R"({{"post_processor": {}}})", post_processor));
+    CHECK(load_contents("tokenizer.json", json, config)->encode("ab", true) == alone);
+  }
+  const std::string with_bos = changed_file(R"({"post_processor": {"type": "TemplateProcessing",
+    "single": [{"SpecialToken": {"id": "a", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+    "special_tokens": {"a": {"id": "a", "ids": [0], "tokens": ["a"]}}}})");
+  const std::vector<int32_t> with = {0, 2};
+  CHECK(load_contents("tokenizer.json", with_bos, R"({"add_bos_token": false})")
+            ->encode("ab", true) == with);
 }
 
 TEST_CASE("tokens that tokenizer_config.json alone names come behind all others") {

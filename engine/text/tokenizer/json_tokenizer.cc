@@ -29,6 +29,13 @@ TokenizerJson read_version_1(std::string_view json) {
   return parsed;
 }
 
+// Beside a tokenizer.json nobody asks tokenizer_config.json for them.
+TokenizerConfig without_ends(TokenizerConfig config) {
+  config.add_bos_token.reset();
+  config.add_eos_token.reset();
+  return config;
+}
+
 std::optional<CutSide> read_cut_side(const JsonReader& document) {
   if (!document.has("truncation")) return std::nullopt;
   const JsonReader truncation = document.object("truncation");
@@ -42,7 +49,7 @@ std::optional<CutSide> read_cut_side(const JsonReader& document) {
 }  // namespace
 
 JsonTokenizer::JsonTokenizer(std::string_view json, const TokenizerConfig& config)
-    : JsonTokenizer(read_version_1(json), config) {}
+    : JsonTokenizer(read_version_1(json), without_ends(config)) {}
 
 JsonTokenizer::JsonTokenizer(TokenizerJson parsed, const TokenizerConfig& config)
     : normalizer_(read_component<Normalizer>(JsonReader(parsed.tree, ""), "normalizer")),

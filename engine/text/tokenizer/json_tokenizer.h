@@ -34,13 +34,13 @@ struct TokenizerJson;
 
 class JsonTokenizer final : public SpanTokenizer, public PairTokenizer {
  public:
-  // json: the contents of tokenizer.json. Its post-processor decides about BOS and EOS. Only where
-  // it says nothing about them (absent, or just ByteLevel) do add_bos_token and add_eos_token of
-  // config, as transformers 4 has it for LlamaTokenizer; transformers 5 looks at tokenizer.json
-  // alone. Throws kInvalidArgument or kUnsupported with the path of what is wrong.
+  // json: the contents of tokenizer.json. Its post-processor alone decides about BOS and EOS: as in
+  // transformers 5, add_bos_token and add_eos_token of config mean nothing beside it. Throws
+  // kInvalidArgument or kUnsupported with the path of what is wrong.
   JsonTokenizer(std::string_view json, const TokenizerConfig& config);
 
-  // parsed: what is already read. Its version isn't looked at.
+  // parsed: what is already read, or made of files without a post-processor: add_bos_token and
+  // add_eos_token of config hold where it says nothing. Its version isn't looked at.
   JsonTokenizer(TokenizerJson parsed, const TokenizerConfig& config);
 
   std::vector<int32_t> encode(std::string_view text, bool add_special) const override;
