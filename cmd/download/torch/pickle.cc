@@ -342,4 +342,13 @@ Pickle read_pickle(std::span<const std::byte> bytes,
   return PickleMachine(bytes, where, allowed, limits).run();
 }
 
+const PickleValue* find_item(const Pickle& pickle, const PickleValue& dict, std::string_view name) {
+  if (dict.kind != Kind::kDict) return nullptr;
+  for (size_t i = 0; i + 1 < dict.items.size(); i += 2) {
+    const PickleValue& key = pickle[dict.items[i]];
+    if (key.kind == Kind::kString && key.text == name) return &pickle[dict.items[i + 1]];
+  }
+  return nullptr;
+}
+
 }  // namespace tgi::download

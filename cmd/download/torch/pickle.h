@@ -68,6 +68,9 @@ Pickle read_pickle(std::span<const std::byte> bytes,
                    std::span<const std::string_view> allowed,
                    const PickleLimits& limits = {});
 
+// The value of a dict's text; null: it has none, or is no dict.
+const PickleValue* find_item(const Pickle& pickle, const PickleValue& dict, std::string_view name);
+
 // For messages: of a text that others chose, what can be printed, and not too much of it.
 std::string printable(std::string_view text);
 

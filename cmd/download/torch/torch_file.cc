@@ -164,13 +164,8 @@ class TorchReader {
   const PickleValue& find_state_dict() const {
     const PickleValue& root = pickle_.root();
     if (root.kind != Kind::kDict) fail("expected a dict of tensors in it");
-    for (size_t i = 0; i + 1 < root.items.size(); i += 2) {
-      const PickleValue& key = pickle_[root.items[i]];
-      const PickleValue& inner = pickle_[root.items[i + 1]];
-      if (key.kind == Kind::kString && key.text == "state_dict" && inner.kind == Kind::kDict) {
-        return inner;
-      }
-    }
+    const PickleValue* const inner = find_item(pickle_, root, "state_dict");
+    if (inner != nullptr && inner->kind == Kind::kDict) return *inner;
     return root;
   }
 

@@ -17,15 +17,6 @@ constexpr std::array<uint8_t, 15> kMagic = {0x80, 0x02, 0x8a, 0x0a, 0x6c, 0xfc, 
                                             0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19, 0x2e};
 constexpr int64_t kVersion = 1001;
 
-// The value of a dict's text; null: it has none.
-const PickleValue* find_item(const Pickle& pickle, const PickleValue& dict, std::string_view name) {
-  for (size_t i = 0; i + 1 < dict.items.size(); i += 2) {
-    const PickleValue& key = pickle[dict.items[i]];
-    if (key.kind == Kind::kString && key.text == name) return &pickle[dict.items[i + 1]];
-  }
-  return nullptr;
-}
-
 class StreamReader {
  public:
   StreamReader(std::span<const std::byte> bytes,
@@ -77,9 +68,7 @@ class StreamReader {
 
   void check_machine() {
     const Pickle machine = next_pickle();
-    const PickleValue* const little = machine.root().kind == Kind::kDict
-                                          ? find_item(machine, machine.root(), "little_endian")
-                                          : nullptr;
+    const PickleValue* const little = find_item(machine, machine.root(), "little_endian");
     if (little == nullptr || little->kind != Kind::kBool) {
       fail("does not say on what machine it was written");
     }
