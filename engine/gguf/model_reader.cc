@@ -321,6 +321,7 @@ std::vector<TensorRule> ModelReader::rules_for(std::string_view stem,
   for (const TensorRule& rule : rules) {
     if (rule.stored != stem) continue;
     if (!rule.beside.empty() && !has_tensor(fmt::format("blk.{}.{}", layer, rule.beside))) continue;
+    if (rule.only_rows > 0 && tensor.shape.front() != rule.only_rows) continue;
     out.push_back(rule);
   }
   return out.empty() ? rules_of_parts(*this, stem, layer, tensor) : out;

@@ -51,7 +51,8 @@ struct TensorRule {
   // says.
   std::string stored_suffix = ".bias";
   std::vector<int64_t> shape_of_weight{};  // (optional) the same as `shape`, but not of a bias
-  std::string beside{};  // (optional) only in layers that have this tensor: "ssm_out.weight"
+  std::string beside{};   // (optional) only in layers that have this tensor: "ssm_out.weight"
+  int64_t only_rows = 0;  // (optional) only of tensors of so many rows
 };
 
 struct TensorIndex {

@@ -139,6 +139,23 @@ TEST_CASE("Baichuan of 7B is Llama's block, and that of 13B is refused") {
       "Baichuan 13B");
 }
 
+TEST_CASE("layers of DeciLM have KV heads of their own, or no attention") {
+  const auto with_heads = [](std::vector<int32_t> heads, std::vector<int32_t> kv_heads) {
+    return [=](MetadataBuilder& fields) {
+      fields.set("deci.attention.head_count", heads);
+      fields.set("deci.attention.head_count_kv", kv_heads);
+    };
+  };
+  const Json blocks = config_of("deci", [](MetadataBuilder& /*same*/) {}).at("block_configs");
+  CHECK(blocks[0]["attention"] == Json({{"no_op", false}, {"n_heads_in_group", 1}}));
+  CHECK(blocks[0]["ffn"] == Json({{"no_op", false}, {"intermediate_size", 256}}));
+  CHECK(blocks[1]["attention"] == Json({{"no_op", true}}));
+  check_refused("deci", with_heads({3, 3}, {3, 0}), "layer 1 has 3 heads and no KV heads");
+  check_refused("deci", with_heads({3, 0}, {2, 0}), "layer 0 has 2 KV heads for 3 heads");
+  // Whose rows the tensor does not have.
+  check_refused("deci", with_heads({3, 0}, {1, 0}), "blk.0.attn_k.weight");
+}
+
 TEST_CASE("layers of Nanbeige that run several times are refused, and once is Llama's block") {
   const Json config = config_of("nanbeige", [](MetadataBuilder& /*same*/) {});
   CHECK(config.at("architectures").at(0) == "LlamaForCausalLM");
