@@ -75,6 +75,26 @@ Alphabet text_alphabet() {
                    {replace(kLowerBlock, " "), {{"type", "ByteFallback"}}, {{"type", "Fuse"}}}}}};
 }
 
+// Of Jina's Chinese embeddings: a tokenizer.json cuts words and punctuation apart.
+Alphabet word_alphabet(const GgufMetadata& metadata) {
+  const bool lowers = metadata.find_boolean("tokenizer.ggml.normalizer.lowercase").value_or(false);
+  return {.normalizer = lowers ? Json{{"type", "Lowercase"}} : Json(nullptr),
+          .pre_tokenizer = {{"type", "Whitespace"}},
+          .decoder = {{"type", "Fuse"}}};
+}
+
+Alphabet alphabet_of(const PreTokenizer& pre, const GgufMetadata& metadata) {
+  switch (pre.alphabet) {
+    case TokenAlphabet::kText:
+      return text_alphabet();
+    case TokenAlphabet::kWords:
+      return word_alphabet(metadata);
+    case TokenAlphabet::kByteLevel:
+      break;
+  }
+  return byte_level_alphabet(pre);
+}
+
 }  // namespace
 
 Json pre_tokenizer_document(const PreTokenizer& pre) {
@@ -95,9 +115,10 @@ std::string bpe_document(const GgufVocabulary& vocabulary,
                          const SpecialIds& ids,
                          const AddedEnds& ends) {
   const bool is_text = pre.alphabet == TokenAlphabet::kText;
-  Alphabet alphabet = is_text ? text_alphabet() : byte_level_alphabet(pre);
+  Alphabet alphabet = alphabet_of(pre, metadata);
   Json unknown = nullptr;
-  if (is_text && ids.unknown) unknown = vocabulary.text(*ids.unknown);
+  if (pre.alphabet != TokenAlphabet::kByteLevel && ids.unknown)
+    unknown = vocabulary.text(*ids.unknown);
   std::vector<std::string> tokens;
   tokens.reserve(static_cast<size_t>(vocabulary.size()));
   for (int64_t id = 0; id < vocabulary.size(); ++id) tokens.push_back(vocabulary.text(id));

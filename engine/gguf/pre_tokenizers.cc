@@ -170,6 +170,7 @@ constexpr string_view kSeedCoderNames[] = {"seed-coder"};
 constexpr string_view kAfmoeNames[] = {"afmoe"};
 constexpr string_view kChameleonNames[] = {"chameleon"};
 constexpr string_view kTextNames[] = {"gemma4", "granite-embed-multi-311m", "sarvam-moe"};
+constexpr string_view kWordNames[] = {"whitespace"};
 constexpr string_view kKimiK2Names[] = {"kimi-k2"};
 constexpr string_view kUfakzekaNames[] = {"ufakzeka"};
 constexpr string_view kLagunaNames[] = {"laguna"};
@@ -208,6 +209,7 @@ constexpr PreTokenizer kPreTokenizers[] = {
     {.names = kAfmoeNames, .patterns = kAfmoePatterns},
     {.names = kChameleonNames, .patterns = kChameleonPatterns, .adds_bos = true},
     {.names = kTextNames, .alphabet = TokenAlphabet::kText},
+    {.names = kWordNames, .alphabet = TokenAlphabet::kWords},
     {.names = kKimiK2Names, .patterns = kKimiK2Patterns},
     {.names = kUfakzekaNames, .patterns = kUfakzekaPatterns},
     {.names = kLagunaNames, .patterns = kLagunaPatterns},

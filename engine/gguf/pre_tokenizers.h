@@ -16,6 +16,7 @@ namespace tgi::gguf {
 enum class TokenAlphabet : uint8_t {
   kByteLevel,  // a character for each byte, as GPT-2 has it
   kText,       // UTF-8 with U+2581 for spaces, and a token for each byte that no other has
+  kWords,      // UTF-8, word by word: what is between them is no token
 };
 
 struct PreTokenizer {

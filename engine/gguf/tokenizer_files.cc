@@ -163,6 +163,10 @@ Made make_gemma4(const Context& context) {
   return make_bpe(context, "gemma4", true);
 }
 
+Made make_whitespace(const Context& context) {
+  return make_bpe(context, "whitespace", false);
+}
+
 Made make_llama(const Context& context) {
   return {.name = "tokenizer.model",
           .text = sentencepiece_proto(context.vocabulary, context.metadata),
@@ -187,11 +191,9 @@ struct Kind {
   std::string_view name;
   Made (*make)(const Context& context);
 };
-constexpr Kind kKinds[] = {{"bert", make_bert},
-                           {"gemma4", make_gemma4},
-                           {"gpt2", make_gpt2},
-                           {"llama", make_llama},
-                           {"t5", make_t5}};
+constexpr Kind kKinds[] = {{"bert", make_bert}, {"gemma4", make_gemma4},
+                           {"gpt2", make_gpt2}, {"llama", make_llama},
+                           {"t5", make_t5},     {"whitespace", make_whitespace}};
 
 const Kind& find_kind(std::string_view name) {
   std::string known;

@@ -95,6 +95,23 @@ TEST_CASE("kinds of tokens decide how they are found and shown") {
   CHECK(tokenizer->decode(Numbers{3, 4, 1}, false) == "<s>s>s");
 }
 
+TEST_CASE("words of a vocabulary of words are cut where spaces and punctuation are") {
+  MetadataBuilder metadata = vocabulary_of({"<unk>", "a", "b", "ab", "\u4E2D", "!"},
+                                           {kUnknown, kNormal, kNormal, kNormal, kNormal, kNormal});
+  metadata.set("tokenizer.ggml.model", "whitespace")
+      .set("tokenizer.ggml.pre", "whitespace")
+      .set("tokenizer.ggml.merges", Texts{"a b"})
+      .set("tokenizer.ggml.unknown_token_id", 0);
+  const auto ids = [&](const std::string& text) {
+    return load_gguf_tokenizer(metadata.build())->encode(text, true);
+  };
+  CHECK(ids("ab a b") == Numbers{3, 1, 2});
+  CHECK(ids(" ab!\n\u4E2Dab") == Numbers{3, 5, 4, 3});
+  CHECK(ids("abA") == Numbers{3, 0});
+  metadata.set("tokenizer.ggml.normalizer.lowercase", true);
+  CHECK(ids("AB A") == Numbers{3, 1});
+}
+
 TEST_CASE("a turn ends with the tokens that the metadata name") {
   CHECK(ends_of(letters()) == Json({5}));
   CHECK(
