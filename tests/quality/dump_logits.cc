@@ -1,6 +1,6 @@
 // Writes the whole distribution after every token of given texts, for scripts/bench/bench_quality:
 // what quantising a model costs is seen there and not in a few greedy tokens. Runs the real forward
-// pass on the CPU backend, without daemon, scheduler or tokenizer.
+// pass on the CPU backend or on the reference, without daemon, scheduler or tokenizer.
 //
 // The input has one text in each line: token ids with spaces between. The output is raw float32,
 // (tokens of all texts, vocab): natural log-probabilities, which are logits up to a constant of the
@@ -44,6 +44,7 @@ struct Options {
   std::string kv_dtype = "bf16";
   std::string isa = "auto";
   int num_threads = 0;
+  bool is_reference = false;
 };
 
 using Text = std::vector<int32_t>;
@@ -97,7 +98,9 @@ std::unique_ptr<Worker> make_worker(const Options& options,
                                     int32_t num_blocks) {
   const ModelConfig& config = model.config;
   const LoadWeightsOptions how = weights_options(options);
-  auto device = make_cpu_device({.isa = options.isa, .num_threads = options.num_threads});
+  auto device = options.is_reference
+                    ? make_reference_device()
+                    : make_cpu_device({.isa = options.isa, .num_threads = options.num_threads});
   const auto checkpoint = open_checkpoint(files);
   ModelWeights weights = load_weights(model, *checkpoint, *device, how);
   fmt::print("{}\n", weights.streamed_bytes_per_token);
@@ -191,6 +194,8 @@ int main(int argc, char** argv) {
   app.add_option("--kv-cache-dtype", options.kv_dtype)->check(CLI::IsMember(tgi::names_of_types()));
   app.add_option("--cpu-isa", options.isa);
   app.add_option("--threads", options.num_threads);
+  app.add_flag("--reference", options.is_reference,
+               "plain loops, from the exact values of weights");
   CLI11_PARSE(app, argc, argv);
   try {
     tgi::dump_logits(options);
