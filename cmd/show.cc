@@ -188,6 +188,16 @@ std::string memory_table(const ipc::ModelFacts& facts) {
       facts.backend, format_bytes(facts.memory), table.text(), errors);
 }
 
+std::string metadata_table(const std::vector<ipc::MetadataRow>& metadata) {
+  size_t width = 0;
+  for (const ipc::MetadataRow& one : metadata) width = std::max(width, one.name.size());
+  std::string out = "\nMetadata of the file\n\n";
+  for (const ipc::MetadataRow& one : metadata) {
+    out += fmt::format("{:<{}}  {}\n", one.name, width, one.value);
+  }
+  return out;
+}
+
 // A text of several lines, the first beside the name.
 std::string text_rows(std::string_view name, const std::string& text) {
   std::string out;
@@ -234,6 +244,7 @@ std::string text_of(const Shown& shown) {
   if (!shown.problem.empty()) out += row("can't be loaded", shown.problem);
   out += files_rows(shown.files);
   if (shown.facts) out += memory_table(*shown.facts);
+  if (shown.facts && !shown.facts->metadata.empty()) out += metadata_table(shown.facts->metadata);
   return out;
 }
 

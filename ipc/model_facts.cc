@@ -26,6 +26,15 @@ std::span<const Field<StoredWeights>> fields<StoredWeights>() {
 }
 
 template <>
+std::span<const Field<MetadataRow>> fields<MetadataRow>() {
+  static constexpr std::array kFields = {
+      field<&MetadataRow::name>("name"),
+      field<&MetadataRow::value>("value"),
+  };
+  return kFields;
+}
+
+template <>
 std::span<const Field<ContextPlan>> fields<ContextPlan>() {
   static constexpr std::array kFields = {
       field<&ContextPlan::tokens>("tokens"),
@@ -79,6 +88,7 @@ std::span<const Field<ModelFacts>> fields<ModelFacts>() {
       field<&M::chat_templates>("chat_templates"),
       field<&M::knows_tools>("knows_tools"),
       field<&M::chat_template_error>("chat_template_error", kLeaveOutEmpty),
+      field<&M::metadata>("metadata", kLeaveOutEmpty),
       field<&M::licence>("licence", kLeaveOutEmpty),
       field<&M::backend>("backend"),
       field<&M::memory>("memory"),

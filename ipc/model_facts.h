@@ -21,6 +21,11 @@ struct StoredWeights {  // of one element type
   int64_t bytes = 0;
 };
 
+struct MetadataRow {  // what a file says of itself
+  std::string name;   // "llama.block_count"
+  std::string value;  // as a line of text: long ones by their beginning, lists by their number
+};
+
 struct ContextPlan {  // one sequence of so many tokens
   int64_t tokens = 0;
   int64_t kv_cache = 0;  // bytes
@@ -65,6 +70,7 @@ struct ModelFacts {
   std::vector<std::string> chat_templates;  // their names; none: the model has no template
   bool knows_tools = false;                 // its template does
   std::string chat_template_error;          // why it can't be used
+  std::vector<MetadataRow> metadata;        // of a GGUF file, by name
   std::string licence;  // what its README or LICENSE says; "" when they say nothing
   std::string backend;  // that the plans below are for
   int64_t memory = 0;   // bytes that backend may use

@@ -12,6 +12,7 @@
 #include "base/files/mapped_file.h"
 #include "base/files/split_name.h"
 #include "engine/gguf/architectures.h"
+#include "engine/gguf/metadata_text.h"
 #include "engine/gguf/model_reader.h"
 #include "engine/gguf/tokenizer_files.h"
 #include "engine/gguf/usual_spelling.h"
@@ -111,6 +112,7 @@ class GgufSource final : public FileSource {
       model.check_all_read();
       write_texts(model, file);
       texts_.merge(gguf::tokenizer_files(file.metadata()));
+      texts_[gguf::kMetadataTextFile] = gguf::metadata_text(first.metadata);
     } catch (const Error& error) {
       throw error.in(path_);
     }

@@ -15,7 +15,9 @@
 #include "base/error.h"
 #include "base/files/adapter_path.h"
 #include "base/files/preset_files.h"
+#include "base/json.h"
 #include "base/utf8.h"
+#include "engine/gguf/metadata_text.h"
 #include "engine/lora/adapter_files.h"
 #include "engine/lora/adapter_source.h"
 #include "engine/model/model_weights.h"
@@ -176,6 +178,14 @@ void add_chat_template(const FileSource& files, ipc::ModelFacts& facts) {
   }
 }
 
+void add_metadata(const FileSource& files, ipc::ModelFacts& facts) {
+  const auto text = files.find_text(gguf::kMetadataTextFile);
+  if (!text) return;
+  for (const auto& [name, value] : parse_json(*text).items()) {
+    facts.metadata.push_back({.name = name, .value = value.get<std::string>()});
+  }
+}
+
 std::string_view trimmed(std::string_view text) {
   constexpr std::string_view kSpace = " \t\r\n'\"#*";
   const size_t begin = text.find_first_not_of(kSpace);
@@ -239,6 +249,7 @@ ipc::ModelFacts inspect_model(const ModelOptions& asked) {
   add_config(model, facts);
   add_weights(*files, facts);
   add_chat_template(*files, facts);
+  add_metadata(*files, facts);
   facts.licence = find_licence(*files, options.model);
   add_plans(model, options, facts);
   return facts;

@@ -1,13 +1,14 @@
 // Any bytes as a GGUF file: its container, the config and the names of tensors that its
 // architecture makes of them, and its tokenizer's files are made or refused with a typed error;
 // every view lies within the input, every value is read by its own type or refused, every tensor
-// decodes.
+// decodes, and all metadata can be shown.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <vector>
 
 #include "base/error.h"
+#include "engine/gguf/metadata_text.h"
 #include "engine/gguf/model_reader.h"
 #include "engine/gguf/tokenizer_files.h"
 #include "engine/weights/ggml/gguf_file.h"
@@ -84,6 +85,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     for (const tgi::GgufTensor& tensor : file.tensors) use(tensor, bytes);
     refuse_or_pass([&] { read_model(file); });
     refuse_or_pass([&] { (void)tgi::gguf::tokenizer_files(file.metadata); });
+    (void)tgi::gguf::metadata_text(file.metadata);
   });
   return 0;
 }

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "engine/gguf/gguf_source.h"
+#include "engine/gguf/metadata_text.h"
 #include "engine/gguf/model_files.h"
 #include "engine/model/architecture.h"
 #include "engine/model/weight_check.h"
@@ -224,6 +225,26 @@ TEST_CASE("Apertus's activation has numbers for each layer, or the file is refus
   check_whole(*open_gguf(folder.file("m.gguf")));
   values.back() = numbers_value("xielu.eps", {0.5F, 0.25F});
   check_refused(values, tensors, "xielu.eps: expected 1 values, one for each layer, got 2");
+}
+
+TEST_CASE("metadata are shown as lines of text, long ones by their beginning") {
+  std::vector<GgufTestValue> values = llama_values();
+  values.push_back(text_value("general.name", "one\ntwo"));
+  values.push_back(text_value("general.description", std::string(100, 'x')));
+  values.push_back(text_value("general.odd", "\xFF"));
+  values.push_back(numbers_value("general.numbers", {0.5F, 2.0F}));
+  const TempFolder folder;
+  write_file(folder.file("m.gguf"), gguf_file(values, llama_tensors()));
+  const Json shown =
+      parse_json(*open_gguf(folder.file("m.gguf"))->find_text(gguf::kMetadataTextFile));
+  CHECK(shown.size() == values.size());
+  CHECK(shown["general.architecture"] == "llama");
+  CHECK(shown["llama.embedding_length"] == "8");
+  CHECK(shown["tokenizer.ggml.tokens"] == "3 of string");
+  CHECK(shown["general.name"] == "one two");
+  CHECK(shown["general.description"] == std::string(60, 'x') + "... (100 bytes)");
+  CHECK(shown["general.odd"] == "general.odd: not UTF-8");
+  CHECK(shown["general.numbers"] == "[0.5, 2]");
 }
 
 TEST_CASE("a part of a GGUF model under another name says what it is") {

@@ -164,6 +164,7 @@ def test_models_of_other_programs_are_listed_used_and_left_alone(hub, place):
     assert hub.requests == []  # nobody was asked
     shown = place.tgi("show", "phi:3b", env=DAEMON)
     assert shown.status == 0 and "Phi3ForCausalLM" in shown.out, shown.err
+    assert "\nphi3.block_count" in shown.out and "61 of string" in shown.out  # its metadata
     place.tgi("load", "phi:3b", env=DAEMON)
     assert "phi:3b" in place.tgi("ps", env=DAEMON).out
     place.tgi("stop")
