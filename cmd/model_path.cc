@@ -69,7 +69,7 @@ std::optional<FoundModel> find_of_others(const std::string& model) {
   return find_model_of_others(model, download::environment());
 }
 
-download::FetchRequest request_of(const std::string& model, const ResolveOptions& options) {
+download::FetchRequest download_of(const std::string& model, const ResolveOptions& options) {
   download::FetchRequest request = download::request_for(model);
   request.revision = options.revision;
   request.offline = options.offline;
@@ -115,7 +115,7 @@ std::string resolve_model(const std::string& model, const ResolveOptions& option
         model != "demo" && options.needs_weights && download::needs_conversion(path);
     return converts ? fetch(download::request_for(path), options).path : path;
   }
-  const download::FetchRequest request = request_of(model, options);
+  const download::FetchRequest request = download_of(model, options);
   if (const auto found = download::find_usable(request)) {
     // Used just now; whoever wants the model need not hear of trouble with the list of models.
     (void)download::record_install(request, *found);
@@ -139,7 +139,7 @@ std::string resolve_model(const std::string& model, const ResolveOptions& option
 }
 
 void check_access(const std::string& model, const ResolveOptions& options) {
-  download::check_access(request_of(model, options), {});
+  download::check_access(download_of(model, options), {});
 }
 
 std::string resolve_files(const std::string& model, const ResolveOptions& options) {
