@@ -16,6 +16,21 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
 
+def machine():
+    """The processor and how busy it is, in words."""
+    for line in open("/proc/cpuinfo", encoding="utf-8"):
+        if line.startswith("model name"):
+            return f"{line.split(':')[1].strip()}, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}"
+    return "unknown"
+
+
+def build():
+    """Of the release preset; returns the folder of its programs."""
+    subprocess.run(["cmake", "--preset", "release"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["cmake", "--build", "--preset", "release", "--target", "tgi", "tgid"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    return ROOT / "build/release/bin"
+
+
 def shape_of(name):
     """The config.json of scripts/bench/shapes, or of a folder elsewhere."""
     folder = ROOT / "scripts/bench/shapes" / name

@@ -138,6 +138,12 @@ def test_bench_client_cost():
         assert is_positive(row[2]) and is_positive(row[4]), row
 
 
+def test_bench_first_byte():
+    table = rows(run("bench_first_byte", "--quick", "--bin-dir", BIN), ".* daemon runs")
+    assert len(table) == 2
+    assert all(is_positive(cell) for row in table for cell in row[1:]), table
+
+
 def test_bench_page():
     for name in ("tgi", "tgid"):
         program(name)
