@@ -181,7 +181,8 @@ void add_chat_template(const FileSource& files, ipc::ModelFacts& facts) {
 void add_metadata(const FileSource& files, ipc::ModelFacts& facts) {
   const auto text = files.find_text(gguf::kMetadataTextFile);
   if (!text) return;
-  for (const auto& [name, value] : parse_json(*text).items()) {
+  const Json metadata = parse_json(*text);
+  for (const auto& [name, value] : metadata.items()) {
     facts.metadata.push_back({.name = name, .value = value.get<std::string>()});
   }
 }

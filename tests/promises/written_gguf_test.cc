@@ -127,6 +127,7 @@ const std::map<std::string, std::string>& expected_refusals() {
       {"llama-dynamic", "dynamic rope"},
       {"llama-linear", "activation"},
       {"llama-yarn-mscale", "frequencies of positions (rope)"},
+      {"minimax-m2-three-heads-f16", "it asks for a head of its own"},
       {"ministral-f16", "sliding_window of layers"},
       {"mistral-layer-types", "sliding_window of layers"},
       {"mistral-no-window-f16", "activation"},

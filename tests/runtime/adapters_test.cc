@@ -157,11 +157,15 @@ TEST_CASE("who pinned an adapter that can't be made, or has no room, hears of it
     return heard.size();
   };
   engine.pin_adapter(make_host(1), hear);
+  const auto wait_until_heard = [&](size_t count) {
+    for (int i = 0; i < 2000 && num_heard() < count; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  };
   engine.pin_adapter(make_host(kFirstBrokenAdapter), hear);
+  wait_until_heard(1);  // and its place is free again
   engine.pin_adapter(make_host(2, 201), hear);
-  for (int i = 0; i < 2000 && num_heard() < 2; ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
+  wait_until_heard(2);
   // What fails again for a request is no news of the pin.
   Answer broken;
   engine.submit(request_for(make_host(kFirstBrokenAdapter), "abc", 5),
