@@ -20,8 +20,8 @@ constexpr size_t kMaxForcedBytes = 128;  // at a time
 
 class MatcherGuide final : public TokenGuide {
  public:
-  MatcherGuide(Matcher matcher, const CanonicalTokens& canonical)
-      : matcher_(std::move(matcher)), canonical_(canonical) {}
+  MatcherGuide(Matcher matcher, CanonicalTokens canonical)
+      : matcher_(std::move(matcher)), canonical_(std::move(canonical)) {}
 
   bool fill_mask(std::span<uint32_t> mask, int64_t max_tokens) override {
     matcher_.fill_mask(mask, max_tokens);
@@ -98,7 +98,7 @@ class MatcherGuide final : public TokenGuide {
   }
 
   Matcher matcher_;
-  const CanonicalTokens& canonical_;  // of the guidance, which outlives its guides
+  const CanonicalTokens canonical_;
   int32_t num_tried_ = 0;
   Forced forced_;
   Forced before_tries_;
