@@ -124,17 +124,24 @@ double cosine(const std::vector<float>& a, const std::vector<float>& b) {
   return lengths > 0 ? product / lengths : 0;
 }
 
-ipc::EmbedResult embed_body(Scope& scope, const EmbedBody& body) {
+// What is asked alike for vectors of texts and of their tokens.
+template <typename Body>
+ipc::VectorParams params_of_texts(Scope& scope, const Body& body) {
   scope.begin_generation(1);
   ipc::VectorParams params;
   params.inputs = texts_of(body.inputs, "inputs");
   check_count(params.inputs);
   params.truncate = body.truncate;
   params.truncation_side = truncation_side(body.truncation_direction);
-  params.normalize = body.normalize;
   params.prompt_name = body.prompt_name;
-  params.dimensions = body.dimensions;
   choose(scope, body.parameters, params);
+  return params;
+}
+
+ipc::EmbedResult embed_body(Scope& scope, const EmbedBody& body) {
+  ipc::VectorParams params = params_of_texts(scope, body);
+  params.normalize = body.normalize;
+  params.dimensions = body.dimensions;
   return ask_vectors(scope, params);
 }
 
@@ -179,15 +186,8 @@ Response embed_list(Scope& scope, const EmbedBody& body) {
 }
 
 Response embed_all(Scope& scope, const EmbedAllBody& body) {
-  scope.begin_generation(1);
-  ipc::VectorParams params;
-  params.inputs = texts_of(body.inputs, "inputs");
-  check_count(params.inputs);
-  params.truncate = body.truncate;
-  params.truncation_side = truncation_side(body.truncation_direction);
-  params.prompt_name = body.prompt_name;
+  ipc::VectorParams params = params_of_texts(scope, body);
   params.each_token = true;
-  choose(scope, body.parameters, params);
   const ipc::EmbedResult result = ask_vectors(scope, params);
   OrderedJson out = OrderedJson::array();
   for (const std::string& vectors : result.vectors) {
