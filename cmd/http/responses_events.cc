@@ -94,7 +94,7 @@ void ResponseEvents::end(size_t index, const AnswerPart& part) {
   OrderedJson fields = place(index, part);
   fields[part.kind == PartKind::kCall ? "arguments" : "text"] = part.text;
   if (part.kind == PartKind::kText) fields["logprobs"] = logprobs_of(part.tokens);
-  if (part.kind == PartKind::kCall) fields["name"] = item(index, part, "completed")["name"];
+  if (part.kind == PartKind::kCall) fields["name"] = told_tool(ask_.tool_names, part.name).name;
   send(fmt::format("response.{}.done", text_name(part.kind)), std::move(fields));
   if (part.kind != PartKind::kCall) {
     fields = place(index, part);

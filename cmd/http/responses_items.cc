@@ -30,20 +30,6 @@ std::string decoded_reasoning(const std::string& text, const std::string& path) 
   fail_body(path, "this server did not write it and can't read it: leave the item out");
 }
 
-const OrderedJson* member_of(const OrderedJson& item, const char* name) {
-  const auto it = item.find(name);
-  return it == item.end() || it->is_null() ? nullptr : &*it;
-}
-
-std::string text_member(const OrderedJson& item, const char* name, const std::string& path) {
-  const OrderedJson* const found = member_of(item, name);
-  const std::string where = path + "." + name;
-  if (found == nullptr) fail_body(where, "missing field");
-  std::string out;
-  read_body_value(*found, where, out);
-  return out;
-}
-
 // Members that say nothing to a model.
 constexpr std::array kItemExtras = {
     ExtraField{"status", kAnything, "an item that is given is complete"},
@@ -319,16 +305,14 @@ OrderedJson item_of_part(const AnswerPart& part,
       return out;
     }
     case PartKind::kCall: {
+      const NamespacedTool tool = told_tool(tool_names, part.name);
       OrderedJson out = {{"id", id},
                          {"type", "function_call"},
                          {"status", status},
                          {"arguments", is_written ? part.text : ""},
                          {"call_id", part.call_id},
-                         {"name", part.name}};
-      if (const auto named = tool_names.find(part.name); named != tool_names.end()) {
-        out["name"] = named->second.name;
-        out["namespace"] = named->second.space;
-      }
+                         {"name", tool.name}};
+      if (tool.space) out["namespace"] = *tool.space;
       return out;
     }
     case PartKind::kText:

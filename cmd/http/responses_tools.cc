@@ -15,14 +15,6 @@ constexpr std::array kToolExtras = {
     ExtraField{"allowed_callers", R"([["direct"]])", "calls are made by the model alone"},
 };
 
-std::string text_of(const OrderedJson& tool, const char* name, const std::string& path) {
-  const auto found = tool.find(name);
-  if (found == tool.end() || found->is_null()) fail_body(path + "." + name, "missing field");
-  std::string out;
-  read_body_value(*found, path + "." + name, out);
-  return out;
-}
-
 std::string type_of_tool(const OrderedJson& tool, const std::string& path) {
   if (!tool.is_object()) fail_body_type(path, "an object", tool);
   const auto type = tool.find("type");
@@ -67,9 +59,9 @@ void add_namespace(const OrderedJson& space,
     if (std::ranges::find(kKnown, item.key()) != kKnown.end()) continue;
     check_extra_field(path + "." + item.key(), item.key(), item.value(), {}, kKnown);
   }
-  const std::string space_name = text_of(space, "name", path);
-  const bool is_described = space.contains("description") && !space["description"].is_null();
-  const std::string about = is_described ? text_of(space, "description", path) : "";
+  const std::string space_name = text_member(space, "name", path);
+  const bool is_described = member_of(space, "description") != nullptr;
+  const std::string about = is_described ? text_member(space, "description", path) : "";
   const auto tools = space.find("tools");
   if (tools == space.end() || !tools->is_array()) {
     fail_body(path + ".tools", "expected an array of functions");
@@ -80,12 +72,12 @@ void add_namespace(const OrderedJson& space,
     if (const std::string type = type_of_tool(tool, at); type != "function") refuse_tool(type, at);
     OrderedJson nested = nested_function(tool, at);
     OrderedJson& function = nested["function"];
-    const std::string name = text_of(tool, "name", at);
+    const std::string name = text_member(tool, "name", at);
     const std::string shown = shown_tool_name(space_name, name);
     function["name"] = shown;
     if (!about.empty()) {
       const bool has_own = function.contains("description");
-      const std::string own = has_own ? text_of(function, "description", at) : "";
+      const std::string own = has_own ? text_member(function, "description", at) : "";
       function["description"] = own.empty() ? about : about + "\n" + own;
     }
     names[shown] = {.space = space_name, .name = name};
@@ -110,8 +102,27 @@ void show_choice(OrderedJson& choice) {
 
 }  // namespace
 
+const OrderedJson* member_of(const OrderedJson& item, const char* name) {
+  const auto it = item.find(name);
+  return it == item.end() || it->is_null() ? nullptr : &*it;
+}
+
+std::string text_member(const OrderedJson& item, const char* name, const std::string& path) {
+  const OrderedJson* const found = member_of(item, name);
+  const std::string where = path + "." + name;
+  if (found == nullptr) fail_body(where, "missing field");
+  std::string out;
+  read_body_value(*found, where, out);
+  return out;
+}
+
 std::string shown_tool_name(const std::string& space, const std::string& name) {
   return space + "__" + name;
+}
+
+NamespacedTool told_tool(const ToolNames& names, const std::string& shown) {
+  const auto found = names.find(shown);
+  return found == names.end() ? NamespacedTool{.space = {}, .name = shown} : found->second;
 }
 
 std::optional<OrderedJson> nested_tools(const std::optional<OrderedJson>& tools, ToolNames& names) {
