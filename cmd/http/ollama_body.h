@@ -130,7 +130,4 @@ CompletionBody to_completion(const OllamaGenerateBody& body, const ApiOptions& o
 // Whether the prompt goes to the model as it is: so it was asked, or there is no chat template.
 bool is_raw(const OllamaGenerateBody& body, const ApiOptions& options);
 
-// How long the model stays after the request, in seconds; below 0: for ever; nothing: as before.
-// Throws ApiError for what is no time.
-
 }  // namespace tgi::http

@@ -148,7 +148,8 @@ void fill_sampling(const OpenAiParameters& parameters,
 inline constexpr std::string_view kKeepAliveHelp =
     "how long the model stays after this: \"5m\", \"1h30m\" or seconds; 0: no longer than its "
     "requests, below 0: for ever. A pinned model stays in any case";
-// In seconds, as in ipc::GenerateRequest. Throws.
+// How long the model stays after the request, in seconds; below 0: for ever; nothing: as before.
+// Throws ApiError for what is no time.
 std::optional<double> keep_alive_of(const std::optional<OrderedJson>& keep_alive);
 
 // All of these throw the first rule that is broken.
