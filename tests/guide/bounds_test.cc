@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "base/error.h"
@@ -197,27 +196,6 @@ TEST_CASE("an_answer_that_can_be_read_in_too_many_ways_ends_alone") {
   REQUIRE(good.accept('x'));
   REQUIRE(good.accept('x'));
   CHECK(good.must_end());
-}
-
-TEST_CASE("a_grammar_serves_several_threads") {
-  Grammar grammar;
-  grammar.set_start(add_gbnf(grammar, "root ::= \"(\" root \")\" | [a-z]{1,9}"));
-  const auto compiled = compile_grammar(grammar);
-  const auto vocabulary = bytes_and_words();
-  std::vector<std::vector<int32_t>> seen(4);
-  std::vector<std::thread> threads;
-  for (size_t t = 0; t < seen.size(); ++t) {
-    threads.emplace_back([&, t] {
-      Matcher matcher(compiled, vocabulary);
-      for (int i = 0; i < 30; ++i) {
-        const auto ids = allowed_tokens(matcher, vocabulary->size());
-        seen[t].insert(seen[t].end(), ids.begin(), ids.end());
-        if (!matcher.accept(i < 15 ? '(' : 'a')) break;
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  for (const auto& ids : seen) CHECK(ids == seen[0]);
 }
 
 }  // namespace tgi::guide

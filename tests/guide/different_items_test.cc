@@ -119,7 +119,7 @@ TEST_CASE("masks_of_items_that_differ_are_those_of_the_definition") {
       const auto grammar = compiled(schema, options);
       CAPTURE(schema, flexible);
       std::mt19937 random(5);
-      for (int walk = 0; walk < 12; ++walk) {
+      for (int walk = 0; walk < (kUnderSanitizers ? 3 : 12); ++walk) {
         Matcher matcher(grammar, vocabulary());
         std::string text;
         for (int length = 0; length < 30; ++length) {
@@ -152,7 +152,7 @@ TEST_CASE("items_differ_and_the_answer_is_whole_when_tokens_run_out") {
     if (i % 2 == 1) options.whitespace = JsonSchemaOptions::Whitespace::kFlexible;
     const auto grammar = compiled(schema, options);
     std::mt19937 random(9);
-    for (int64_t extra = 0; extra < 60; extra += 3) {
+    for (int64_t extra = 0; extra < 60; extra += kUnderSanitizers ? 9 : 3) {
       Matcher matcher(grammar, vocabulary());
       int64_t budget = matcher.min_tokens_to_end() + extra / 2;
       std::string text;

@@ -269,7 +269,8 @@ TEST_CASE("items_that_differ_are_whole_where_the_next_value_is_far_longer") {
     INFO(schema);
     const int64_t least = Matcher(grammar, all_tokens()).min_tokens_to_end();
     for (const Pick how : {Pick::kRandom, Pick::kLongest, Pick::kFarthest}) {
-      for (int64_t extra = 0; extra < 1600; extra += 1 + below(random, 500)) {
+      for (int64_t extra = 0; extra < 1600;
+           extra += 1 + below(random, kUnderSanitizers ? 1500 : 500)) {
         INFO(least << " tokens are enough, " << least + extra << " are there");
         answer_within(grammar, least + extra, how, random);
       }
