@@ -157,8 +157,8 @@ TEST_CASE("a choice that goes on has no finish reason yet") {
 }
 
 TEST_CASE("greedy choices are one sequence, told as often as asked for") {
-  std::atomic<bool> asked_for_best{
-      false};  // sessions have threads of their own, and none may check
+  // Sessions have threads of their own, and these may not check.
+  std::atomic<bool> asked_for_best{false};
   ScriptedGateway gateway([&](FakeSession& session) {
     if (session.request().params.value("best_of", 1) > 1) asked_for_best = true;
     if (session.request().params.value("stream", false)) return say_it_back(session);
