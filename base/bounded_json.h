@@ -2,8 +2,9 @@
 // be done to it before its depth is known.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string_view>
+
+#include "base/nlohmann_json.h"
 
 namespace tgi {
 

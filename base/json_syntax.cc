@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
+#include "base/nlohmann_json.h"
 #include "base/utf8.h"
 
 namespace tgi {

@@ -1,8 +1,7 @@
 #include "ipc/model_settings.h"
 
-#include <nlohmann/json.hpp>
-
 #include "base/error.h"
+#include "base/nlohmann_json.h"
 
 namespace tgi::ipc {
 namespace {

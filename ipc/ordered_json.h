@@ -1,7 +1,7 @@
 // The JSON that the protocol is made of.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include "base/nlohmann_json.h"
 
 namespace tgi::ipc {
 

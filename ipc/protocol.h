@@ -19,13 +19,13 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/error.h"
+#include "base/nlohmann_json.h"
 #include "base/version.h"
 #include "ipc/generate.h"
 #include "ipc/model_settings.h"

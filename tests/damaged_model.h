@@ -5,10 +5,10 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "base/error.h"
+#include "base/nlohmann_json.h"
 
 namespace tgi {
 

@@ -1,7 +1,6 @@
 #include "cmd/http/model_choice.h"
 
-#include <nlohmann/json.hpp>
-
+#include "base/nlohmann_json.h"
 #include "cmd/http/adapters.h"
 #include "cmd/http/openai_body.h"
 #include "ipc/client.h"

@@ -1,10 +1,10 @@
 #include "engine/dialect/entry_scanner.h"
 
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/bounded_json.h"
 #include "base/json_text.h"
+#include "base/nlohmann_json.h"
 #include "engine/dialect/json_scanner.h"
 #include "engine/dialect/marked_text.h"
 #include "engine/dialect/tools.h"

@@ -1,10 +1,10 @@
 #include "engine/dialect/json_scanner.h"
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/json_text.h"
+#include "base/nlohmann_json.h"
 #include "base/utf8.h"
 
 namespace tgi::dialect {

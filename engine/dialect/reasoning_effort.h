@@ -1,9 +1,9 @@
 // What a request's reasoning_effort says to the chat template.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/nlohmann_json.h"
 #include "engine/dialect/dialect.h"
 
 namespace tgi::dialect {

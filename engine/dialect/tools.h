@@ -3,12 +3,12 @@
 
 #include <array>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/nlohmann_json.h"
 #include "ipc/protocol.h"
 
 namespace tgi::dialect {

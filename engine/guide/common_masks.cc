@@ -1,11 +1,11 @@
 #include "engine/guide/common_masks.h"
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/nlohmann_json.h"
 #include "engine/guide/gbnf.h"
 #include "engine/guide/json_schema.h"
 #include "engine/guide/matcher.h"

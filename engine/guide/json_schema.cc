@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/nlohmann_json.h"
 #include "engine/guide/json/any_json.h"
 #include "engine/guide/json/schema_printer.h"
 #include "engine/guide/json/schema_reader.h"

@@ -2,9 +2,9 @@
 // readers of Lark only.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "base/nlohmann_json.h"
 #include "engine/guide/source_text.h"
 
 namespace tgi::guide {

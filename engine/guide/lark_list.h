@@ -3,10 +3,11 @@
 // which the first is the whole. Used by the reader of Lark only.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "base/nlohmann_json.h"
 
 namespace tgi::guide {
 

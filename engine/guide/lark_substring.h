@@ -1,8 +1,7 @@
 // Parts of a text, as %regex of Lark asks for them. Used by the reader of Lark only.
 #pragma once
 
-#include <nlohmann/json.hpp>
-
+#include "base/nlohmann_json.h"
 #include "engine/guide/regex.h"
 
 namespace tgi::guide {

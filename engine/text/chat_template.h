@@ -8,12 +8,12 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/nlohmann_json.h"
 #include "engine/text/jinja/limits.h"
 
 namespace tgi {

@@ -1,9 +1,9 @@
 #include "engine/dialect/json_check.h"
 
-#include <nlohmann/json.hpp>
 #include <random>
 #include <string>
 
+#include "base/nlohmann_json.h"
 #include "tests/catch.h"
 
 namespace tgi::dialect {

@@ -102,7 +102,8 @@ TEST_CASE("an adapter in a GGUF file is merged into the model that it names, onc
              Contains("general.base_model.0: missing"));
 }
 
-TEST_CASE("a model of ollama with an adapter answers by it, though its weights are quantised") {
+TEST_CASE("a model of ollama with an adapter answers by it, though its weights are quantised",
+          TGI_NOT_UNDER_TSAN) {
   const Home home;
   const std::string blobs = home.file("ollama/blobs/sha256-");
   std::filesystem::create_directories(home.file("ollama/blobs"));

@@ -58,7 +58,7 @@ bool becomes_empty(const std::string& folder) {
 
 }  // namespace
 
-TEST_CASE("a model is quantized, loaded and answers") {
+TEST_CASE("a model is quantized, loaded and answers", TGI_NOT_UNDER_TSAN) {
   const Home home;
   const DaemonProcess daemon(home, kOneThread);
   const std::string output = home.file("quantized");

@@ -203,7 +203,8 @@ void check_serves_on(const Home& home, const DaemonProcess& daemon, const std::s
 
 }  // namespace
 
-TEST_CASE("whatever is wrong with a model, the one that serves is not touched by its refusal") {
+TEST_CASE("whatever is wrong with a model, the one that serves is not touched by its refusal",
+          TGI_NOT_UNDER_TSAN) {
   const Home home;
   const DaemonProcess daemon(home);
   const std::string expected = answer(home);

@@ -6,13 +6,13 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
+#include "base/nlohmann_json.h"
 #include "engine/guide/gbnf.h"
 #include "engine/guide/json_schema.h"
 #include "engine/guide/lark.h"

@@ -11,12 +11,12 @@
 #include <array>
 #include <cmath>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "base/nlohmann_json.h"
 #include "tests/gateway_load/load_run.h"
 #include "tests/ipc/fake_daemon.h"
 

@@ -10,12 +10,12 @@
 
 #include <fstream>
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/files/file_source.h"
+#include "base/nlohmann_json.h"
 #include "engine/guide/common_masks.h"
 #include "engine/guide/gbnf.h"
 #include "engine/guide/json_schema.h"

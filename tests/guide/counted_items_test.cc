@@ -1,12 +1,12 @@
 // Items that differ and are counted: random schemas, and all short arrays of a few values, against
 // the definition of the keywords.
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "base/nlohmann_json.h"
 #include "engine/guide/json_schema.h"
 #include "tests/catch.h"
 #include "tests/guide/byte_matcher.h"

@@ -1,12 +1,12 @@
 // Members of any name that are counted, or of which one has to be of a kind: random schemas, and
 // all objects of a few members, against the definition of the keywords; their names differ.
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "base/nlohmann_json.h"
 #include "engine/guide/json_schema.h"
 #include "tests/catch.h"
 #include "tests/guide/byte_matcher.h"

@@ -1,12 +1,12 @@
 // Arrays whose items have to differ and may have any number of values: masks against the
 // definition, answers against a reader of JSON, also where tokens run out, and going back.
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "base/nlohmann_json.h"
 #include "engine/guide/different_items.h"
 #include "engine/guide/json_schema.h"
 #include "tests/catch.h"

@@ -5,12 +5,12 @@
 #include <cmath>
 #include <fstream>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "base/nlohmann_json.h"
 #include "engine/guide/json/decimal.h"
 #include "tests/catch.h"
 #include "tests/guide/byte_matcher.h"

@@ -5,11 +5,11 @@
 #include <fstream>
 #include <iostream>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "base/nlohmann_json.h"
 #include "engine/guide/json_schema.h"
 #include "tests/catch.h"
 #include "tests/guide/byte_matcher.h"

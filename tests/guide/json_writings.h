@@ -1,9 +1,10 @@
 // The texts of a JSON value as the grammar of a schema writes it.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
+
+#include "base/nlohmann_json.h"
 
 namespace tgi::guide {
 

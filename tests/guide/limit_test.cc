@@ -2,12 +2,12 @@
 // ways to the end here and there, limits from the least that is enough on, and tokens that are
 // drawn at random, the longest ones, or those that lead the farthest from the end.
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "base/nlohmann_json.h"
 #include "engine/guide/gbnf.h"
 #include "engine/guide/json_schema.h"
 #include "tests/catch.h"

@@ -1,12 +1,12 @@
 // Masks of wide loops, counted and not, against the definition, over vocabularies of random tokens;
 // going back against starting again; limits on tokens against walking to the end.
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "base/nlohmann_json.h"
 #include "engine/guide/common_masks.h"
 #include "engine/guide/json_schema.h"
 #include "tests/catch.h"

@@ -1,11 +1,11 @@
 #include "tests/guide/naive_recogniser.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "base/nlohmann_json.h"
 
 namespace tgi::guide {
 

@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <string>
 #include <unordered_map>
@@ -18,6 +17,7 @@
 
 #include "base/error.h"
 #include "base/files/file_source.h"
+#include "base/nlohmann_json.h"
 #include "engine/guide/json/decimal.h"
 #include "engine/guide/json/json_text_regex.h"
 #include "engine/guide/json_schema.h"

@@ -2,11 +2,11 @@
 // the fields that other servers have.
 #include <algorithm>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <regex>
 #include <set>
 #include <sstream>
 
+#include "base/nlohmann_json.h"
 #include "cmd/http/native_body.h"
 #include "cmd/http/openai_body.h"
 #include "sample_record.h"

@@ -6,11 +6,11 @@
 #include <condition_variable>
 #include <functional>
 #include <mutex>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <thread>
 
 #include "base/error.h"
+#include "base/nlohmann_json.h"
 #include "sample_record.h"
 #include "tests/catch.h"
 

@@ -2,10 +2,10 @@
 
 #include <unistd.h>
 
-#include <nlohmann/json.hpp>
 #include <thread>
 #include <vector>
 
+#include "base/nlohmann_json.h"
 #include "base/unique_fd.h"
 #include "cmd/http/log_text.h"
 #include "sample_record.h"

@@ -1,8 +1,8 @@
 #include "cmd/http/tracing.h"
 
 #include <limits>
-#include <nlohmann/json.hpp>
 
+#include "base/nlohmann_json.h"
 #include "cmd/http/log_text.h"
 #include "sample_record.h"
 #include "tests/catch.h"

@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/nlohmann_json.h"
 #include "ipc/setting.h"
 
 namespace tgi {

@@ -1,9 +1,10 @@
 // Exact decimal numbers, as schemas give their limits: what a double of JSON was written as.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+
+#include "base/nlohmann_json.h"
 
 namespace tgi::guide {
 

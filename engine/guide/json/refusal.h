@@ -1,11 +1,11 @@
 // How the reader of JSON Schema says no: always with the place in the schema, as a JSON pointer.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
 #include "base/error.h"
+#include "base/nlohmann_json.h"
 
 namespace tgi::guide {
 

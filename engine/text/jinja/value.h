@@ -11,7 +11,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -19,6 +18,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/nlohmann_json.h"
 #include "engine/text/jinja/limits.h"
 
 namespace tgi::jinja {
